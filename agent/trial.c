@@ -217,15 +217,19 @@ static int prepare(void)
 	return outcome;
 }
 
-/* A turn begins with a batch that is not measured: the other's work has cooled what this one needs.
- * What takes longer than others can disturb needs none, nor what is not warmed at all. */
+/* A turn begins with a batch that is not measured, or with several where one is not enough: the
+ * other's work has cooled what this one needs. What takes longer than others can disturb needs
+ * none, nor what is not warmed at all. */
 enum { WARMED_MOST_NS = 3000000 };
 
 static uint64_t warming_operations(const struct batch_plan *plan)
 {
+	uint64_t batches;
+
 	if (!settings.warmup_ns || plan->shortest_ns > WARMED_MOST_NS)
 		return 0;
-	return plan->operations;
+	batches = plan->shortest_ns ? t.workload->regains_ns / plan->shortest_ns : 0;
+	return plan->operations * (batches ? batches : 1);
 }
 
 static int take_turn(struct piece *piece, const struct batch_hooks *hooks, uint64_t batches)

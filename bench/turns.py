@@ -4,10 +4,10 @@
         [--boots 1] [--busy]
 
 In each round a cell is measured once in each way, on the same systems, in random order. Of each cell it says:
-what a system's batches take in turns, relative to trials, with an interval; by how much the first batch of a
-turn takes longer than its second; then, for each way, the ratio of the second system to the first with its
-interval, by how much a pair scatters, and how long a pair takes. The systems that boot are booted so many
-times. With --busy a loop runs on each processor meanwhile.
+what a system's batches take in turns, relative to those that the same trials do alone, with an interval; by
+how much the first batch of a turn takes longer than its second; then, for each way, the ratio of the second
+system to the first with its interval, by how much a pair scatters, and how long a pair takes. The systems
+that boot are booted so many times. With --busy a loop runs on each processor meanwhile.
 """
 
 import argparse
@@ -59,6 +59,13 @@ def logs(outcome: Outcome) -> NDArray[np.float64]:
     return np.log(np.array(samples.durations_ns) / samples.operations)
 
 
+def level(outcome: Outcome) -> float:
+    """The last quarter of its batches in turns, less the second half of those alone."""
+    (samples,), alone = outcome.samples, outcome.alone_ns or ()
+    near = samples.durations_ns[-max(1, len(samples.durations_ns) // 4) :]
+    return float(np.log(np.median(near) / np.median(alone[len(alone) // 2 :])))
+
+
 def cold(batches: NDArray[np.float64], *, is_leader: bool) -> float:
     """By how much the first batch of a turn takes longer than its second. A turn is two batches, but the
     leader's first one."""
@@ -71,7 +78,7 @@ class Cells:
     """What was found, by cell: a number a round."""
 
     def __init__(self) -> None:
-        self.levels: dict[Cell, list[float]] = defaultdict(list)  # of a system, in turns less in trials
+        self.levels: dict[Cell, list[float]] = defaultdict(list)  # of a system, in turns less alone
         self.cold: dict[Cell, list[float]] = defaultdict(list)  # the first batch of a turn less its second
         self.differences: dict[tuple[Cell, str], list[float]] = defaultdict(list)
         self.seconds: dict[tuple[Cell, str], list[float]] = defaultdict(list)
@@ -93,21 +100,19 @@ class Cells:
             reasons = {one.reason for outcomes in found.values() for one in outcomes if one.reason}
             print(f"{cell.label}: {', '.join(map(str, reasons))}", flush=True)
             return
-        in_turns, alone = ([logs(one) for one in found[way]] for way in (TURNS, TRIALS))
-        self.levels[cell] += [
-            float(np.median(a) - np.median(b)) for a, b in zip(in_turns, alone, strict=True)
-        ]
+        in_turns, in_trials = ([logs(one) for one in found[way]] for way in (TURNS, TRIALS))
+        self.levels[cell] += [level(one) for one in found[TURNS] if one.alone_ns]
         leader = turns.chance_of(trials[0].seed).sample(range(2), 2)[0]
         self.cold[cell] += [
             cold(one, is_leader=trials[leader].system == system)
             for system, one in zip(plan.systems, in_turns, strict=True)
         ]
         self.differences[cell, TURNS].append(float(np.median(in_turns[1] - in_turns[0])))
-        self.differences[cell, TRIALS].append(float(np.median(alone[1]) - np.median(alone[0])))
+        self.differences[cell, TRIALS].append(float(np.median(in_trials[1]) - np.median(in_trials[0])))
 
     def tell(self, cell: Cell) -> None:
         """The cell's line."""
-        levels = signed_rank.estimate(np.array(self.levels[cell]), alpha=0.05)
+        levels = signed_rank.estimate(np.array(self.levels[cell] or [0.0]), alpha=0.05)
         words = [
             f"{cell.label:40} level {machine.ratio(levels)}, cold {statistics.median(self.cold[cell]):.1%}"
         ]

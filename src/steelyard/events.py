@@ -254,9 +254,8 @@ class Outcome:
     histograms: tuple[Histogram, ...] = ()
     counts: tuple[Count, ...] = ()
     costs: tuple[Figure, ...] = ()  # what the system's processes on this host cost meanwhile, if watched
-    # When the trials began whose batches took turns, which is the same for each of them; None: this one's
-    # had none to take turns with.
-    together: Moment | None = None
+    together: Moment | None = None  # when the trials began that took turns, the same for each; None: no turns
+    alone_ns: tuple[Duration, ...] | None = None  # of batches of one turn after the samples; None: no turns
 
 
 @dataclass(frozen=True, slots=True)

@@ -452,6 +452,22 @@ def test_a_batch_is_done_when_its_turn_is_given(start: Callable[..., Agent], tmp
     assert agent.answers("turn 1 1", "describe")[-1]["record"] == "system"  # too late is no error
 
 
+def test_a_turn_begins_with_as_many_unmeasured_batches_as_the_work_needs(
+    start: Callable[..., Agent], tmp_path: Path
+) -> None:
+    """Two milliseconds of them, where an operation is short."""
+    agent = start(tmp_path)
+    agent.send("trial 1 numeric_sort elements=100 turns=1 operations=1 warmup_ns=1 batches=10\n")
+    agent.next("waiting")
+    for _ in range(10):
+        agent.send("turn 1 1\n")
+        agent.next("turn")
+    agent.send("turn 1 0\n")
+    usage = agent.next("usage")
+
+    assert usage["operations"] > 10 * 20
+
+
 def come_to(agent: Agent, *policies: int) -> None:
     """Waits until the agent and its trial's processes are scheduled by these policies."""
     deadline = time.monotonic() + patience(20)

@@ -19,12 +19,14 @@ from installed_command import Run
 from steelyard import allowance
 from steelyard.archive import experiments, reading
 from steelyard.errors import SystemFailed
+from steelyard.events import Outcome, Samples
 from steelyard.programs import built
 from steelyard.running import turns
 from steelyard.running.dialogue import Silent
 from steelyard.running.expectation import Expectation
 from steelyard.running.order import Order, obstacle_to_turns, plan_of
 from steelyard.running.records import ClockReading, TrialParser
+from steelyard.study import turns as batches_of
 from steelyard.systems.protocol import RefusedRequest
 
 
@@ -85,36 +87,44 @@ class FakeLed:
             return None
         return {"batches": self.batches_most} if kind == turns.WAITING else {}
 
-    def outcome(self) -> str:
-        return f"{self.trial.name} did {self.batches}"
+    def outcome(self) -> Outcome:
+        done = Samples(0, "time", 1, tuple(range(1, self.batches + 1)))
+        return Outcome(self.trial, 1, "ok", samples=(done,) if self.batches else ())  # type: ignore[arg-type]
 
-    def refused(self, refusal: RefusedRequest) -> str:
-        return f"{self.trial.name} refused"
+    def refused(self, refusal: RefusedRequest) -> Outcome:
+        return Outcome(self.trial, 1, "failed", "it was refused")  # type: ignore[arg-type]
+
+
+def done(one: turns.Partner) -> tuple[int, int]:
+    """How many batches of the trial were in turns, and how many alone."""
+    assert one.outcome is not None
+    return sum(len(each.durations_ns) for each in one.outcome.samples), len(one.outcome.alone_ns or ())
 
 
 @pytest.mark.parametrize(
     ("by", "outcome"),
     [
-        (RefusedRequest("it lied"), "b refused"),
+        (RefusedRequest("it lied"), "failed"),
         (SystemFailed("it has ended"), SystemFailed),
         (Silent(), Silent),
-        ("is over", "b did"),
+        ("is over", "ok"),
     ],
     ids=["refused", "lost", "silent", "over"],
 )
-def test_the_others_go_on_when_one_falls_out(by: Any, outcome: object) -> None:
+def test_the_others_go_on_when_one_falls_out(by: Any, outcome: Any) -> None:
     leds: list[Any] = [FakeLed("a"), FakeLed("b", ends=2, by=by), FakeLed("c")]
 
-    partners = turns.perform(leds, seed=1)
+    a, b, c = turns.perform(leds, seed=1)
 
-    a, b, c = partners
-    assert (a.outcome, c.outcome) == ("a did 10", "c did 10")
+    assert (done(a), done(c)) == ((8, 2), (8, 2))
     assert leds[1].batches < 5
     if isinstance(outcome, str):
-        assert str(b.outcome).startswith(outcome)
         assert b.error is None
+        assert b.outcome is not None
+        assert b.outcome.status == outcome
+        assert b.outcome.alone_ns is None
     else:
-        assert isinstance(b.error, outcome)  # type: ignore[arg-type]
+        assert isinstance(b.error, outcome)
         assert b.outcome is None
 
 
@@ -124,6 +134,24 @@ def test_all_do_as_many_batches_as_the_slowest_would_by_itself() -> None:
     turns.perform(leds, seed=1)
 
     assert [one.batches for one in leds] == [3, 3, 3]
+
+
+def test_the_last_of_the_batches_are_done_alone_and_kept_apart() -> None:
+    leds: list[Any] = [FakeLed("a", batches=72), FakeLed("b", batches=80)]
+
+    partners = turns.perform(leds, seed=1)
+
+    for one in partners:
+        assert one.outcome is not None
+        (samples,) = one.outcome.samples
+        assert samples.durations_ns == tuple(range(1, 65))
+        assert one.outcome.alone_ns == tuple(range(65, 73))
+
+
+@given(some.integers(0, 200))
+def test_few_of_the_batches_are_done_alone(batches: int) -> None:
+    assert 0 <= 5 * batches_of.alone(batches) <= batches
+    assert batches_of.alone(batches) <= 8
 
 
 def test_one_that_is_over_before_its_first_turn_does_not_stop_the_others() -> None:
@@ -200,17 +228,20 @@ def test_a_study_is_measured_in_turns_where_that_can_be(
     assert found.header["in_turns"] == in_turns
     with reading.connect(found) as tables:
         trials = tables.execute(
-            "SELECT cell, block, together, len(list(s.duration_ns)) FROM trials t JOIN samples s "
-            "USING (trial) WHERE t.status = 'ok' GROUP BY t.trial, cell, block, system, together"
+            "SELECT cell, block, together, len(list(s.duration_ns)), any_value(len(t.alone_ns)) "
+            "FROM trials t JOIN samples s USING (trial) WHERE t.status = 'ok' "
+            "GROUP BY t.trial, cell, block, system, together"
         ).fetchall()
     for cell in in_turns:
         for block in {one[1] for one in trials if one[0] == cell}:
             both = [one for one in trials if one[:2] == (cell, block)]
             assert len(both) == 2
-            assert len({together for _, _, together, _ in both}) == 1
-            assert len({batches for _, _, _, batches in both}) == 1
-            assert all(together and 3 <= batches <= 64 for _, _, together, batches in both)
-    assert {one[2] for one in trials if one[0] == "pipe_latency"} == {None}
+            assert len({one[2:] for one in both}) == 1
+            for _, _, together, batches, alone in both:
+                assert together
+                assert 3 <= batches <= 64
+                assert alone == batches_of.alone(batches + alone)
+    assert {(one[2], one[4]) for one in trials if one[0] == "pipe_latency"} == {(None, None)}
     compared = {one["cell"]: one for one in json.loads(answer.stdout)["comparisons"]}
     assert {compared[cell]["lens"] for cell in in_turns} == {"typical"}
     assert all(compared[cell]["blocks"] >= 2 for cell in in_turns)

@@ -7,7 +7,7 @@ from typing import Any, get_type_hints
 import pytest
 
 from steelyard.analysis import remarks as kinds
-from steelyard.analysis.remarks import Build, Fact, FoundProgram, Remark
+from steelyard.analysis.remarks import Build, Fact, FoundProgram, OtherLevel, OtherLevels, Remark
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.words import remarks
 
@@ -34,6 +34,7 @@ CHOSEN: dict[str, tuple[Any, Any]] = {
         (FoundProgram("a", "/bin/sort", "9.1", "1"),),
         (FoundProgram("a", "/bin/sort", "9.4", "2"),),
     ),
+    "levels": ((OtherLevel("sieve", -0.1),), (OtherLevel("idea", -0.1),)),
     "values": (((1, 2), (2, 1)), ((1, 3), (2, 1))),
     "settings": ((("swap_bytes", (("a", 0), ("b", 1))),), (("swap_bytes", (("a", 0), ("b", 2))),)),
 }
@@ -83,3 +84,21 @@ def test_a_range_goes_from_the_least_to_the_most_in_any_order(kind: Any) -> None
     said = {remarks.together(each) for each in itertools.permutations(ones)}
 
     assert len(said) == 1
+
+
+def test_levels_that_differ_alone_are_named_the_farthest_first_and_counted() -> None:
+    changes = {"a": -0.3, "b": 0.1, "c": -0.05, "d": 0.03, "e": -0.03}
+    levels = tuple(OtherLevel(cell, change) for cell, change in changes.items())
+
+    said = [remarks.text(OtherLevels(levels[:count])).removeprefix(BEGINNING) for count in range(1, 6)]
+
+    assert said == [
+        "",
+        " and b takes 10 % more",
+        ", b takes 10 % more and c takes 5.0 % less",
+        ", b takes 10 % more, c takes 5.0 % less and 1 more differs by more than 2 %",
+        ", b takes 10 % more, c takes 5.0 % less and 2 more differ by more than 2 %",
+    ]
+
+
+BEGINNING = "values are those of batches in turns; alone, a takes 30 % less"

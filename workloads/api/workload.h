@@ -193,6 +193,8 @@ struct workload {
 	                         says how many; known after setup */
 	uint64_t long_ns;     /* not 0: an operation may take seconds, and one that takes so long is
 	                         done once in a trial, unless the request has a number of batches */
+	uint64_t regains_ns;  /* in which it regains what another process's work between its batches
+	                         has taken: caches, what the processor has learnt of branches */
 	const uint64_t *at_once; /* or NULL: so many operations go on at once, and a batch that the
 	                            system sizes has several for each */
 	const uint64_t *cycle;   /* or NULL: one operation in so many is a longer one, and a batch

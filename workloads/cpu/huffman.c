@@ -282,6 +282,7 @@ const struct workload workload_huffman = {
 	.setup = setup,
 	.run = run,
 	.parameters = parameters,
+	.regains_ns = 2000000,
 	.counted = (void (*)(void))huffman_pass,
 	.instructions = 1500000,
 };

@@ -65,6 +65,7 @@ const struct workload workload_linpack = {
 	.run = run,
 	.teardown = teardown,
 	.code = &linp_code,
+	.regains_ns = 1000000,
 	.counted = linpack_call,
 	.instructions = 100000,
 };

@@ -119,6 +119,7 @@ const struct workload workload_numeric_sort = {
 	.run = run,
 	.teardown = teardown,
 	.parameters = parameters,
+	.regains_ns = 2250000,
 	.counted = (void (*)(void))numeric_sort_pass,
 	.instructions = 800000,
 };

@@ -201,6 +201,7 @@ const struct workload workload_string_sort = {
 	.setup = setup,
 	.run = run,
 	.parameters = parameters,
+	.regains_ns = 1250000,
 	.counted = (void (*)(void))string_sort_pass,
 	.instructions = 200000,
 };

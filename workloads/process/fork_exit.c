@@ -38,5 +38,6 @@ const struct workload workload_fork_exit = {
 	.summary = "a process created by fork that exits at once, and its end",
 	.operation = "process",
 	.run = run,
+	.regains_ns = 400000,
 	.calls = calls,
 };

@@ -84,5 +84,6 @@ const struct workload workload_spawn = {
 	.operation = "process",
 	.setup = find_program,
 	.run = run,
+	.regains_ns = 400000,
 	.calls = calls,
 };

@@ -25,6 +25,7 @@ from steelyard.analysis import (
     reboots,
     rows,
     scaling,
+    turns_and_alone,
     usage,
 )
 from steelyard.analysis.model import (
@@ -79,7 +80,8 @@ def of(
     observations = Observations(experiment, read, baseline=baseline)
     accounted = host_costs.Costs(observations)
     compared, processor_times = comparison.both_of(observations, margin=margin)
-    comparisons = accounted.explained(compared)
+    alone = turns_and_alone.all_of(observations)
+    comparisons = tuple(turns_and_alone.remarked(accounted.explained(compared), alone))
     facts = _facts(observations)
     compared_curves = curves.all_of(observations, margin=margin)
     gains = scaling.gains(observations, facts)
@@ -101,6 +103,7 @@ def of(
         scalings=scaling.all_of(observations, facts),
         costs=tuple(_costs(observations)),
         latencies=tuple(latencies.all_of(observations)),
+        alone=alone,
         accounts=tuple(accounted.accounts()),
         tallies=tuple(usage.all_of(observations)),
         programs=found,
@@ -130,6 +133,7 @@ def of(
             *scaling.beyond_full(observations, gains, facts),
             *accounted.remarks(),
             *carry_over.remarks(observations, comparisons),
+            *turns_and_alone.remarks(alone),
         ),
         left_out=left_out,
         absent=observations.absent,

@@ -370,6 +370,18 @@ class Latencies(OfSystem):
 
 
 @dataclass(frozen=True, slots=True)
+class Alone(OfSystem):
+    """What one system's operation takes alone, of a cell whose batches took turns. The intervals of an
+    experiment hold together."""
+
+    metric: str
+    trials: int
+    level: Estimate  # the time alone over that in turns: below 1, it takes less alone
+    ratio: Estimate | None  # alone, to the baseline; above 1: the system is better. None: of the baseline
+    shift: Estimate | None  # that ratio over the one in turns
+
+
+@dataclass(frozen=True, slots=True)
 class UsageFigure(OfSystem):
     """A figure of one cell on one system besides the workload's own metrics: what its trials used, or what a
     monitor said of them. The median over trials."""
@@ -491,6 +503,7 @@ class Evaluation:
     trials: int
     remarks: tuple[Remark, ...] = ()  # what limits all verdicts, or went wrong
     latencies: tuple[Latencies, ...] = ()
+    alone: tuple[Alone, ...] = ()
     accounts: tuple[HostCost, ...] = ()  # with --watch
     left_out: tuple[str, ...] = ()  # cells that the time did not reach
     marks: tuple[PlotMark, ...] = ()

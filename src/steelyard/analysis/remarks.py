@@ -143,6 +143,15 @@ class InTail(Remark):
 
 
 @dataclass(frozen=True, slots=True)
+class OtherAlone(Remark):
+    """Alone, without another's work between its batches, the ratio is another one than in turns."""
+
+    ratio: float  # alone, with its interval
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
 class GeneratorBusy(Remark):
     """The load's generator had hardly any time to spare, and may be what was measured."""
 
@@ -373,6 +382,21 @@ class MonitorBlind(Remark):
     backend: str
     systems: tuple[str, ...]
     missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OtherLevel:
+    """A cell, and the time alone over that in turns less 1, on the system where it is farthest from 0."""
+
+    cell: str
+    change: float
+
+
+@dataclass(frozen=True, slots=True)
+class OtherLevels(Remark):
+    """Cells that take another time alone than in turns."""
+
+    levels: tuple[OtherLevel, ...]  # the farthest from 0 first
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,6 +109,12 @@ _USAGE = """
     FROM (SELECT block, system, cell, unnest(usage) AS used FROM trials WHERE status = 'ok')
     GROUP BY block, system, cell, used.metric ORDER BY block"""
 
+_ALONE = """
+    SELECT t.block, t.system, t.boot, t.cell, s.metric, any_value(s.operations),
+           list(s.duration_ns ORDER BY s.batch), any_value(t.alone_ns)
+    FROM trials t JOIN samples s USING (trial) WHERE t.status = 'ok' AND len(t.alone_ns) > 0
+    GROUP BY t.trial, t.block, t.system, t.boot, t.cell, s.metric ORDER BY t.block"""
+
 # Major faults an operation at each size, the median over trials.
 _FAULTS = """
     SELECT cell, metric, system, point, median(faults) FROM (
@@ -195,6 +201,19 @@ class ValueRow(NamedTuple):
     group: float
     together: float | None = None  # when the trials began that took turns with this one
     times: Sequence[float] | None = None  # of each batch, if there was one
+
+
+class AloneRow(NamedTuple):
+    """What the batches took of a trial that took turns, in turns and then alone."""
+
+    block: int
+    system: str
+    boot: int
+    cell: str
+    metric: str
+    operations: int  # in each batch
+    in_turns_ns: Sequence[int]
+    alone_ns: Sequence[int]
 
 
 class CountRow(NamedTuple):
@@ -332,6 +351,7 @@ class Rows:
     shared: Sequence[tuple[str, str]] = ()  # system; server and reason
     histograms: Sequence[HistogramRow] = ()
     faults: Sequence[FaultRow] = ()
+    alone: Sequence[AloneRow] = ()
     costs: Sequence[CostRow] = ()
     setups: Sequence[SetupRow] = ()
     calls: Sequence[CallRow] = ()
@@ -492,6 +512,7 @@ def read(connection: duckdb.DuckDBPyConnection, *, reported: Collection[str] = (
     rows.shared = connection.execute(_SHARED).fetchall()
     rows.histograms = _read(connection, _HISTOGRAMS, HistogramRow._make)
     rows.faults = _read(connection, _FAULTS, FaultRow._make)
+    rows.alone = _read(connection, _ALONE, AloneRow._make)
     rows.costs = _read(connection, _COSTS, CostRow._make)
     rows.setups = _read(connection, _SETUPS, SetupRow._make)
     rows.calls = _read(connection, _CALLS, CallRow._make)

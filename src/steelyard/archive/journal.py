@@ -26,7 +26,6 @@ from steelyard.events import (
     Look,
     Started,
     Stood,
-    Surroundings,
     Switching,
     Unbooted,
     Watched,
@@ -149,10 +148,11 @@ def _journal_line(event: Event | str) -> dict[str, Any]:
     }
 
 
-def _plain(value: object) -> object:
+def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
-        return [dataclasses.asdict(one) for one in value]
-    return dataclasses.asdict(value) if isinstance(value, Surroundings) else value
+        return [_plain(one) for one in value]
+    is_one = dataclasses.is_dataclass(value) and not isinstance(value, type)
+    return dataclasses.asdict(value) if is_one else value
 
 
 def earlier(lines: Iterable[Line], cells: Mapping[str, Cell]) -> Earlier:

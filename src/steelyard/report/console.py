@@ -220,6 +220,7 @@ def _tables(evaluation: Evaluation, width: int, *, is_paper: bool) -> Iterable[_
     if not is_paper:
         yield _multiprogramming(evaluation)
     yield _Shown(_latencies(evaluation), rows_most=0)
+    yield _Shown(_alone(evaluation), rows_most=0)
     yield _Shown(_accounts(evaluation), tuple(wording.account_notes(evaluation.accounts)))
 
 
@@ -422,6 +423,17 @@ def _scalings(evaluation: Evaluation) -> Table:
                 Text(" ".join(wording.with_interval(one.worth))),
                 Text(f"{capacity}; {wording.declines(one)}".removesuffix("; ").removeprefix("; ")),
             )
+    return table
+
+
+def _alone(evaluation: Evaluation) -> Table:
+    """A row a cell and system whose batches took turns: the same without another's work between them."""
+    table = _table(
+        "Alone, where batches took turns (time alone over that in turns; ratio: alone)",
+        "workload", "system", "time", "interval", "ratio", "interval",
+    )  # fmt: skip
+    for one in evaluation.alone:
+        table.add_row(Text(wording.label(one.cell, one.metric)), one.system, *map(Text, wording.alone(one)))
     return table
 
 

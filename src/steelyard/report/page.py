@@ -8,6 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from steelyard import destination
+from steelyard.analysis import turns_and_alone
 from steelyard.analysis.model import HARDWARE, Comparison, Evaluation, Gain, Index, Multiprogramming
 from steelyard.analysis.observations import COST, FLOOR, GROUP, TYPICAL
 from steelyard.drawing import charts, marks, study_figures
@@ -82,6 +83,7 @@ SECTIONS = (
     _Section("levels", "Values"),
     _Section("ratios", "Every metric"),
     _Section("table", "Table"),
+    _Section("alone", "Alone"),
     _Section("accounts", "Costs to this host"),
     _Section("samples", "Samples"),
     _Section("troubles", "Troubles"),
@@ -137,6 +139,8 @@ def _names(evaluation: Evaluation) -> dict[str, Any]:
         "gains": _gains(evaluation.gains),
         "gained": wording.gained(evaluation.gains, evaluation.baseline),
         "processes": processes,
+        "alone": turns_and_alone.worth_a_word(evaluation.alone),
+        "said_of_alone": wording.alone,
         "said_of_account": wording.account,
         "account_notes": list(wording.account_notes(evaluation.accounts)),
         "counted_processors": counted_processors,

@@ -2,20 +2,22 @@
 
 What disturbs a machine comes and goes within tens of milliseconds. Batches that follow each other within one
 are disturbed alike, trials that follow each other are not. The order is A B B A A B B A ...: each system goes
-first as often as last, and a turn holds two batches, which halves the number of changes.
+first as often as last, and a turn holds two batches, which halves the number of changes. At the end each has
+one long turn: what it takes alone.
 """
 
 import contextlib
 import os
 import random
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from steelyard import allowance
 from steelyard.errors import SystemFailed
 from steelyard.events import Outcome
 from steelyard.running.dialogue import Led, Silent
+from steelyard.study import turns as batches_of
 from steelyard.systems.protocol import RefusedRequest
 
 WAITING, TURN = "waiting", "turn"  # records
@@ -27,6 +29,7 @@ class Partner:
 
     led: Led
     batches: int = 0  # that it would do by itself; known when it waits
+    alone: int = 0  # the last of those that it has done
     outcome: Outcome | None = None
     error: SystemFailed | Silent | None = None  # by which its system was lost
 
@@ -58,12 +61,25 @@ class Partner:
         self.led.listen(TURN)
         self.led.agent.step_aside()
 
+    def go_on_alone(self, batches: int) -> None:
+        self.take_turn(batches)
+        self.alone = 0 if self.led.is_over else batches
+
     def finish(self) -> None:
         self.led.agent.step_back()
         if not self.led.is_over:
             self.led.agent.send(f"turn {self.led.trial.name} 0")
             self.led.listen()
-        self.outcome = self.led.outcome()
+        self.outcome = _apart(self.led.outcome(), alone=self.alone)
+
+
+def _apart(outcome: Outcome, *, alone: int) -> Outcome:
+    """The outcome, with the last of its batches apart from those in turns."""
+    if not alone or not outcome.samples:
+        return outcome
+    (samples,) = outcome.samples
+    in_turns = replace(samples, durations_ns=samples.durations_ns[:-alone])
+    return replace(outcome, samples=(in_turns,), alone_ns=samples.durations_ns[-alone:])
 
 
 @contextlib.contextmanager
@@ -88,17 +104,22 @@ def beside(processor: int) -> Iterator[None]:
 
 
 def perform(trials: Sequence[Led], *, seed: int) -> list[Partner]:
-    """Lead the trials until each has done its batches, one in each cycle: as many as the slowest of them
-    would do by itself. What ends one of them is in its partner, and the others go on: what they did is kept.
+    """Lead the trials until each has done its batches: as many as the slowest of them would do by itself, one
+    in each cycle, and the last of them alone. What ends one of them is in its partner, and the others go on:
+    what they did is kept.
     """
     partners = [Partner(one) for one in trials]
     for one in partners:
         one.attempt(one.begin)
-    cycles = min((one.batches for one in partners if one.is_active), default=0)
-    for number, batches in runs(len(partners), cycles=cycles, chance=chance_of(seed)):
+    whole = min((one.batches for one in partners if one.is_active), default=0)
+    alone = batches_of.alone(whole)
+    for number, batches in runs(len(partners), cycles=whole - alone, chance=chance_of(seed)):
         one = partners[number]
         if one.is_active:
             one.attempt(lambda one=one, batches=batches: one.take_turn(batches))  # type: ignore[misc]
+    for one in partners if alone else ():
+        if one.is_active:
+            one.attempt(lambda one=one: one.go_on_alone(alone))  # type: ignore[misc]
     for one in partners:
         one.attempt(one.finish)
     return partners

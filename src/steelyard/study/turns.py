@@ -24,7 +24,15 @@ class Batches:
 
 # Short, because noise changes within a millisecond; and as much time as setting up. More would tell more, but
 # of fewer trials in the same time.
-OF_TRIALS = Batches(most=64, ns=125_000)
+OF_TRIALS = Batches(most=72, ns=125_000)
 # Where systems are booted for each round, a boot differs from the next by far more than a trial, and a change
 # of turns takes longer: few batches, and long ones.
-OF_BOOTS = Batches(most=8, ns=500_000)
+OF_BOOTS = Batches(most=10, ns=500_000)
+
+_ALONE_MOST = 8
+
+
+def alone(batches: int) -> int:
+    """How many of a trial's batches are its last turn, which tells what it would take alone: without another
+    trial's work between them."""
+    return min(_ALONE_MOST, batches // 5)

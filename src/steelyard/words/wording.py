@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from steelyard.analysis.host_costs import ALL_CALLS
 from steelyard.analysis.model import (
+    Alone,
     Comparison,
     CostDifference,
     CurveComparison,
@@ -402,6 +403,12 @@ def cost_interval(one: CostDifference) -> str:
 
 def _bound(number: float, unit: str) -> str:
     return "0" if number == 0 else f"{'+' if number > 0 else '−'}{cost(abs(number), unit)}"
+
+
+def alone(one: Alone) -> tuple[str, ...]:
+    """What a system takes alone over what it takes in turns, and its ratio alone, each with its interval."""
+    ratio = ("–", "") if one.ratio is None else (factor(one.ratio.value), interval(one.ratio))
+    return (factor(one.level.value), interval(one.level), *ratio)
 
 
 def account(one: HostCost) -> tuple[str, ...]:

@@ -102,6 +102,13 @@ def _(one: remarks.InTail, alike: Sequence[remarks.InTail]) -> str:
 
 
 @said.register
+def _(one: remarks.OtherAlone, alike: Sequence[remarks.OtherAlone]) -> str:
+    low, high = min(each.low for each in alike), max(each.high for each in alike)
+    ratio = span((each.ratio for each in alike), digits)
+    return f"alone, and not in turns, the ratio is {ratio} [{digits(low)}, {digits(high)}]"
+
+
+@said.register
 def _(one: remarks.GeneratorBusy, alike: Sequence[remarks.GeneratorBusy]) -> str:
     worked = span((100 * each.share for each in alike), lambda percent: f"{percent:.0f}", "%")
     return f"the load generator was busy {worked} of the time on {one.system}: {_NOT_THE_SERVER}"

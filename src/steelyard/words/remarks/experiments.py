@@ -12,6 +12,7 @@ from steelyard.words.remarks.dispatch import said
 
 _CELLS_NAMED = 3  # of those that were left out
 _MITIGATIONS_NAMED = 4
+_LEVELS_NAMED = 3
 _VERSION = re.compile(r"\d+(\.\d+)+\w*")
 _DIGITS = 12  # of a digest that are said where a version says too little
 _NOT_ACCOUNTED = {LIFE: "was not accounted for", CALLS: "was not accounted for call by call"}
@@ -209,6 +210,19 @@ def _(one: remarks.NotAccounted, alike: Sequence[remarks.NotAccounted]) -> str:
 def _(one: remarks.MonitorBlind, alike: Sequence[remarks.MonitorBlind]) -> str:
     systems = ", ".join(one.systems)
     return f"the monitor ({one.backend}) of {systems} has blind spots: {'; '.join(one.missing)}"
+
+
+@said.register
+def _(one: remarks.OtherLevels, alike: Sequence[remarks.OtherLevels]) -> str:
+    said_of = [
+        f"{each.cell} takes {_two_digits(100 * abs(each.change))} % {'more' if each.change > 0 else 'less'}"
+        for each in one.levels[:_LEVELS_NAMED]
+    ]
+    if (more := len(one.levels) - _LEVELS_NAMED) > 0:
+        said_of.append(f"{more} more {'differs' if more == 1 else 'differ'} by more than 2 %")
+    *first, last = said_of
+    named = f"{', '.join(first)} and {last}" if first else last
+    return f"values are those of batches in turns; alone, {named}"
 
 
 @said.register
