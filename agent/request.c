@@ -55,7 +55,14 @@ const struct workload *workload_find(const char *name)
 
 int workload_takes_turns(const struct workload *workload)
 {
-	return workload->run && !workload->count && !workload->performances && !workload->tells;
+	if (workload->count || workload->performances)
+		return 0;
+	if (workload->run)
+		return !workload->tells;
+	for (int i = 0; workload->phases[i].metric; i++)
+		if (!workload->phases[i].reported != !i || (i && !workload->phases[i].unit))
+			return 0;
+	return 1;
 }
 
 const char *only_metric(const struct workload *workload)

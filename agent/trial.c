@@ -226,7 +226,7 @@ static uint64_t warming_operations(const struct batch_plan *plan)
 {
 	uint64_t batches;
 
-	if (!settings.warmup_ns || plan->shortest_ns > WARMED_MOST_NS)
+	if (!settings.warmup_ns || plan->first_ns || plan->shortest_ns > WARMED_MOST_NS)
 		return 0;
 	batches = plan->shortest_ns ? t.workload->regains_ns / plan->shortest_ns : 0;
 	return plan->operations * (batches ? batches : 1);
@@ -242,7 +242,9 @@ static int take_turn(struct piece *piece, const struct batch_hooks *hooks, uint6
 	if (turn.operations && (outcome = batch_measure(&turn, hooks, unmeasured_ns)))
 		return outcome;
 	t.uses[0].operations += turn.operations;
-	turn = (struct batch_plan){ .operations = piece->plan.operations, .batches = batches };
+	turn = (struct batch_plan){ .operations = piece->plan.operations,
+		                    .batches = batches,
+		                    .first_ns = piece->plan.first_ns };
 	if ((outcome = batch_measure(&turn, hooks, durations_ns)))
 		return outcome;
 	thread_gives_way(1); /* before the answer: it waits for the next turn, and wakes nobody's */
@@ -280,6 +282,8 @@ static int measure_turns(void)
 	}
 	piece->faults_major = resource_faults_major() - before;
 	t.uses[0].operations += piece->plan.operations * piece->plan.batches;
+	if (t.piece_count > 1)
+		use_add(&t.uses[0]);
 	return outcome || piece->plan.batches ? outcome : fail_check("no turn was given");
 }
 
@@ -346,7 +350,7 @@ static int measure(void)
 	t.start_ns = t.pieces[0].first_ns ? t.pieces[0].first_ns : clock_ns();
 	if (settings.turns)
 		outcome = measure_turns();
-	for (int i = 0; i < t.piece_count && !outcome && !settings.turns; i++)
+	for (int i = settings.turns ? 1 : 0; i < t.piece_count && !outcome; i++)
 		outcome = measure_piece(i);
 	t.end_ns = clock_ns();
 	return outcome;

@@ -55,8 +55,8 @@ extern const struct parameter trial_parameters[];
 extern const struct workload *const workloads[]; /* ends with NULL */
 const struct workload *workload_find(const char *name);
 
-/* Whether its batches can take turns with those of other trials: it has one metric, which is timed
- * batch by batch, at one size. */
+/* Whether its batches can take turns with those of other trials: it has one metric that is timed,
+ * batch by batch, at one size; others only describe. */
 int workload_takes_turns(const struct workload *workload);
 
 /* The name of a workload's metric where it has only one. */

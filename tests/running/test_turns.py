@@ -163,13 +163,28 @@ def test_one_that_is_over_before_its_first_turn_does_not_stop_the_others() -> No
 
 
 def test_the_laboratory_is_where_it_was_afterwards() -> None:
-    before, policy = os.sched_getaffinity(0), os.sched_getscheduler(0)
+    before = os.sched_getaffinity(0)
     with turns.beside(min(before)):
         assert os.sched_getaffinity(0) == {min(before)}
-        assert os.sched_getscheduler(0) == os.SCHED_BATCH
-    assert (os.sched_getaffinity(0), os.sched_getscheduler(0)) == (before, policy)
+    assert os.sched_getaffinity(0) == before
     with turns.beside(allowance.PROCESSORS_MOST - 1):  # there is none
         assert os.sched_getaffinity(0) == before
+
+
+def test_the_laboratory_gives_way_to_whose_turn_it_is() -> None:
+    policies: list[int] = []
+
+    class Watched(FakeLed):
+        def listen(self, kind: str | None = None) -> dict[str, int] | None:
+            policies.append(os.sched_getscheduler(0))
+            return super().listen(kind)
+
+    before = os.sched_getscheduler(0)
+    assert before == os.SCHED_OTHER
+    turns.perform([Watched("a"), Watched("b", ends=1, by=Silent())], seed=1)  # type: ignore[list-item]
+
+    assert set(policies) == {os.SCHED_BATCH}
+    assert os.sched_getscheduler(0) == before
 
 
 def test_batches_that_took_another_time_than_was_told_after_their_turn_are_refused() -> None:
@@ -247,6 +262,64 @@ def test_a_study_is_measured_in_turns_where_that_can_be(
     assert all(compared[cell]["blocks"] >= 2 for cell in in_turns)
 
 
+@pytest.mark.program
+def test_the_runs_of_a_command_alternate_with_those_of_another(
+    steelyard: Run, archive: Path, tmp_path: Path
+) -> None:
+    """Each writes down when it runs. There is no set-up of the one between two runs of the other either."""
+    times = tmp_path / "times"
+    script = f'echo "$0" $(date +%s%N) >> {times}; sleep 0.02; echo "$0" $(date +%s%N) >> {times}'
+    (tmp_path / "script").write_text(script)
+    commands = [f"{name}=sh -c '. {tmp_path}/script' {name}" for name in ("a", "b")]
+
+    answer = steelyard(
+        *("compare", *(word for one in commands for word in ("--command", one))),
+        *("--budget", "3s", "--new"),
+    )
+
+    assert answer.returncode == 0, answer.stderr
+    found = experiments.find(archive, None)
+    assert len(found.header["in_turns"]) == 1
+    with reading.connect(found) as tables:
+        trials = tables.execute(
+            "SELECT block, together, list(s.metric ORDER BY s.metric), count(*) FILTER (s.metric = 'time') "
+            "FROM trials t JOIN samples s USING (trial) WHERE t.status = 'ok' "
+            "GROUP BY t.trial, block, together, system ORDER BY block"
+        ).fetchall()
+    assert all(together for _, together, _, _ in trials)
+    assert {tuple(sorted(set(metrics))) for _, _, metrics, _ in trials} == {("peak memory", "time")}
+    assert all(3 <= runs <= 5 for *_, runs in trials)
+    assert len({(block, runs) for block, _, _, runs in trials}) == len(trials) / 2
+    runs = [line.split() for line in times.read_text().splitlines()]
+    assert all(first[0] == last[0] for first, last in zip(runs[::2], runs[1::2], strict=True))
+    order = "".join(name for name, _ in runs[::2])
+    assert "abba" in order
+    assert "baab" in order
+
+
+@pytest.mark.program
+def test_a_long_command_is_run_once_in_a_trial_in_turns_too(
+    steelyard: Run, archive: Path, tmp_path: Path
+) -> None:
+    study = tmp_path / "long.toml"
+    study.write_text(
+        'name = "long"\ntitle = "long"\nsystems = ["native", "native-musl"]\n'
+        '[design]\nblocks = 2\nbudget = "60s"\ntrial_limit = "2s"\n'
+        '[[workload]]\nname = "command"\ncommand = "sleep 1.1"\n'
+    )
+
+    answer = steelyard("run", str(study), "--new")
+
+    assert answer.returncode == 0, answer.stderr
+    with reading.connect(experiments.find(archive, None)) as tables:
+        found = tables.execute(
+            "SELECT count(*), min(s.duration_ns) FROM trials t JOIN samples s USING (trial) "
+            "WHERE t.status = 'ok' AND s.metric = 'time' GROUP BY t.trial"
+        ).fetchall()
+    assert [runs for runs, _ in found] == [1] * 4  # the limit is of each one, not of both
+    assert all(1.1e9 < shortest < 1.9e9 for _, shortest in found)
+
+
 def test_a_plan_says_which_cells_take_turns_and_why_others_do_not(steelyard: Run, tmp_path: Path) -> None:
     study = tmp_path / "turns.toml"
     study.write_text(STUDY)
@@ -280,6 +353,11 @@ def test_a_plan_says_which_cells_take_turns_and_why_others_do_not(steelyard: Run
         ('name = "memory_copy"\nfrom = 2097152\nto = 2097152', "its memory would not stay in the cache"),
         ('name = "context_switch"\nplace = 1', "its trial measures several things, one after the other"),
         ('name = "file_commit"\nplace = 1', "its trial measures several things, one after the other"),
+        ('name = "command"\ncommand = "true"', None),
+        ('name = "command"\ncommand = "true"\noperations = 1', None),
+        ('name = "command"\ncommand = "true"\nprepare = "true"', "what is done before and after a run"),
+        ('name = "command"\ncommand = "true"\ncleanup = "true"', "what is done before and after a run"),
+        ('name = "command"\ncommand = "true"\ncopies = 2', "several copies work at once"),
     ],
 )
 def test_whether_a_cell_takes_turns(workload: str, obstacle: str | None, tmp_path: Path) -> None:

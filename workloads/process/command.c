@@ -15,17 +15,18 @@
  *              output and errors are one pipe, and the trial tells what its last operation printed,
  *              up to 8 MiB. With `with`, {with} in a text is the directory of the agent's copies of
  *              the study's files. A signal, or an exit status other than 0 (unless ignore_failure
- * is 1), fails the trial. Processes that the command leaves behind disturb what follows; those that
- * stay in its process group are killed when the trial ends. The program is the system's own, so two
- * systems that do not share a file tree may run different ones; the record "program" says which it
- * was. The claim of one execve holds for the default command. Peak memory is the largest resident
- * set of one of its processes that it has waited for (wait4, ru_maxrss); Linux counts from the fork
- * on, so it is never below the load program's own. Under Wine, CreateProcess and a wait replace
- *              fork, execve and waitpid; CreateProcess finds the program, for example in PATH; the
- *              environment is the agent's; `directory` and what follows it are not supported; and
- *              there is no `true`, so a command must be given. A command that takes a second or
- *              longer is done once in a trial, the first time counts, and nothing warms it up;
- *              shorter ones are repeated (docs/explanation/measurement.md).
+ *              is 1), fails the trial. Processes that the command leaves behind disturb what
+ *              follows; those that stay in its process group are killed when the trial ends. The
+ *              program is the system's own, so two systems that do not share a file tree may run
+ *              different ones; the record "program" says which it was. The claim of one execve
+ *              holds for the default command. Peak memory is the largest resident set of one of its
+ *              processes that it has waited for (wait4, ru_maxrss); Linux counts from the fork on,
+ *              so it is never below the load program's own. Under Wine, CreateProcess and a wait
+ *              replace fork, execve and waitpid; CreateProcess finds the program, for example in
+ *              PATH; the environment is the agent's; `directory` and what follows it are not
+ *              supported; and there is no `true`, so a command must be given. A command that takes
+ *              a second or longer is done once in a trial, the first time counts, and nothing warms
+ *              it up; shorter ones are repeated (docs/explanation/measurement.md).
  * After        time(1), and hyperfine (Peter), which times many runs of a command in the same way.
  */
 #include <stdio.h>

@@ -15,7 +15,6 @@ from steelyard.running.budget import Budget
 from steelyard.running.dialogue import AgentLike
 from steelyard.running.queue import Queue
 from steelyard.running.running_systems import MonitorLike, RunningSystems
-from steelyard.study import plan as plans
 from steelyard.study.model import SERVER, Cell
 from steelyard.study.plan import Plan, Trial
 
@@ -188,4 +187,4 @@ def _shortened(
 ) -> tuple[Plan, Trial]:
     """The trial with these settings, whatever the study and the cell say; and no longer than that."""
     cell = replace(trial.cell, parameters=(*trial.cell.parameters, *settings.items()))
-    return plans.limited(plan, limit_s), replace(trial, cell=cell)
+    return plan.limited(cell, limit_s), replace(trial, cell=cell)

@@ -126,7 +126,7 @@ class Led:
         self._wanted = plan.settings(trial)
         self._tool = plan.tool_of(trial.cell)
         self._parser = TrialParser(_expectation(agent, trial, self._wanted, is_timed=is_timed))
-        self._deadline = standstill.clock() + plan.study.design.trial_limit_s + GRACE_S
+        self._deadline = standstill.clock() + plan.limit_s(trial.cell) + GRACE_S
         self._before: ClockReading | None = None
         self.is_over = False  # its last record has come
 

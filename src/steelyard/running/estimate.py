@@ -99,8 +99,7 @@ def least_trial_s(plan: Plan, cell: model.Cell) -> float:
     catalogue = built.catalogue()
     workload = catalogue.find(cell.workload)
     settings = {one.name: one.initial for one in (*catalogue.parameters, *workload.parameters)}
-    settings |= dict(plan.study.trial) | (plan.turn_batches.settings() if cell in plan.in_turns else {})
-    settings |= dict(cell.parameters)
+    settings |= dict(plan.study.trial) | plan.turn_settings(cell) | dict(cell.parameters)
 
     def number(name: str) -> int:
         value = settings.get(name, 0)

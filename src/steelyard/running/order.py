@@ -11,7 +11,7 @@ from steelyard.programs import built
 from steelyard.programs.built import Workload
 from steelyard.quantities import clock_text
 from steelyard.running import peers
-from steelyard.study import bounds, model, plan, study_file, turns
+from steelyard.study import bounds, model, plan, study_file, tool, turns
 from steelyard.study.model import LOOPBACK, NAMESPACE, PEER, Cell, Machine
 from steelyard.study.plan import Plan
 from steelyard.systems import carried
@@ -23,6 +23,7 @@ from steelyard.systems.system import System, check
 _FILES = "file"
 _OF_ONE, _OF_SEVERAL = ("cpu", "memory", "harness", _FILES), ("syscall", "process", "ipc", "network")
 _ON_ONE = 1  # `place`
+_AROUND_COMMANDS = ("setup", "prepare", "conclude", "cleanup")  # parameters of the workload `command`
 _BYTES_MOST = 1 << 20  # that a workload goes through: more would not stay in the cache for the next turn
 
 
@@ -87,8 +88,20 @@ def obstacle_to_turns(cell: Cell, schedule: Plan) -> str | None:
     """Why the cell's batches cannot take turns; None if they can."""
     workload = built.catalogue().find(cell.workload)
     common = dict(schedule.study.trial) | dict(cell.parameters)
-    of_each = (_obstacle(workload, common | schedule.of_system(system)) for system in schedule.systems)
+    if schedule.tool_of(cell):
+        return "each of its trials is one run"
+    of = _obstacle_to_command if cell.workload == tool.WORKLOAD else _obstacle
+    of_each = (of(workload, common | schedule.of_system(system)) for system in schedule.systems)
     return next(filter(None, of_each), None)
+
+
+def _obstacle_to_command(workload: Workload, settings: dict[str, int | str]) -> str | None:
+    """It may use several processors: it is kept on none, and only one runs at a time."""
+    if any(settings.get(one) for one in _AROUND_COMMANDS):
+        return "what is done before and after a run could meet the other systems'"
+    if settings.get("copies", 1) != 1:
+        return "several copies work at once"
+    return None
 
 
 def _obstacle(workload: Workload, settings: dict[str, int | str]) -> str | None:

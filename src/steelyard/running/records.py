@@ -248,7 +248,7 @@ class TrialParser:
         _check_rate(before, after)
         checks.bounds(self._expected, heard)
         if self._end["status"] == "ok":
-            checks.turns(heard, self._turned)
+            checks.turns(self._expected, heard, self._turned)
             checks.completeness(self._expected, heard)
             checks.figures(self._expected, heard)
 

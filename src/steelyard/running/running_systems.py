@@ -16,7 +16,7 @@ from steelyard.last_words import Said
 from steelyard.quantities import clock_text
 from steelyard.running import dialogue, host_monitor, records, turns
 from steelyard.running.dialogue import AgentLike, Led
-from steelyard.study import plan as plans
+from steelyard.study import tool
 from steelyard.study.plan import Plan, Trial
 from steelyard.watch.model import Head, Mark, Process
 
@@ -253,16 +253,17 @@ class RunningSystems:
     def attempt_together(self, trials: Sequence[Trial], *, limit_s: float = float("inf")) -> list[Outcome]:
         """The same of several trials at once, whose batches take turns."""
         began, begun = time.time(), self._clock()
-        plan, is_cut = self.plan, limit_s < self.plan.study.design.trial_limit_s
+        plan, cell = self.plan, trials[0].cell
+        is_cut = limit_s < plan.limit_s(cell)
         if is_cut:
-            plan = plans.limited(plan, limit_s)
+            plan = plan.limited(cell, limit_s)
         stood = len(standstill.all_so_far())
         outcomes: dict[Trial, Outcome] = {}
 
         def lose(trial: Trial, error: SystemFailed | dialogue.Silent) -> None:
             status, reason = "failed", str(error)
             if isinstance(error, dialogue.Silent):
-                waited_s = plan.study.design.trial_limit_s + dialogue.GRACE_S
+                waited_s = plan.limit_s(cell) + dialogue.GRACE_S
                 words = agents[trial].last_words()
                 status, reason = "timed out", f"the agent did not answer for {waited_s:g} s{words}"
             boot = self.boots.get(trial.system, 0)
@@ -358,13 +359,14 @@ class RunningSystems:
             except (SystemFailed, dialogue.Silent) as error:
                 return {first: error}
             return {first: outcome}
-        processors = allowance.processors()
-        processor = processors[first.seed % len(processors)]
         state = dialogue.State([*agents.values()], is_watched=is_watched)
         with ExitStack() as bound:
-            for agent in agents.values():
-                bound.enter_context(agent.on(processor))
-            bound.enter_context(turns.beside(processor))
+            if first.cell.workload != tool.WORKLOAD:  # a command may use several processors
+                processors = allowance.processors()
+                processor = processors[first.seed % len(processors)]
+                for agent in agents.values():
+                    bound.enter_context(agent.on(processor))
+                bound.enter_context(turns.beside(processor))
             leds = [Led(agent, trial, plan, boot=boots[trial]) for trial, agent in agents.items()]
             partners = turns.perform(leds, seed=first.seed)
         whole = [one.outcome for one in partners if one.outcome is not None]

@@ -77,30 +77,43 @@ def _apart(outcome: Outcome, *, alone: int) -> Outcome:
     """The outcome, with the last of its batches apart from those in turns."""
     if not alone or not outcome.samples:
         return outcome
-    (samples,) = outcome.samples
+    samples, *others = outcome.samples  # others only describe
     in_turns = replace(samples, durations_ns=samples.durations_ns[:-alone])
-    return replace(outcome, samples=(in_turns,), alone_ns=samples.durations_ns[-alone:])
+    return replace(outcome, samples=(in_turns, *others), alone_ns=samples.durations_ns[-alone:])
 
 
 @contextlib.contextmanager
 def beside(processor: int) -> Iterator[None]:
     """Keeps this thread on the processor of the trials meanwhile, where that is allowed: a change of turns
-    then wakes no sleeping processor. When it wakes it lets the trial that has answered fall asleep first, as
-    the agents do: what is left to run would run in the midst of another's batch."""
-    before, policy = allowance.processors(), os.sched_getscheduler(0)
+    then wakes no sleeping processor."""
+    before = allowance.processors()
     try:
         os.sched_setaffinity(0, {processor})
     except OSError:
         yield
         return
     try:
-        if policy == os.SCHED_OTHER:
-            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(0, before)
+
+
+@contextlib.contextmanager
+def _giving_way() -> Iterator[None]:
+    """Lets the trial that has answered fall asleep when this thread wakes, as the agents do: what is left to
+    run would run in the midst of another's batch."""
+    policy = os.sched_getscheduler(0)
+    if policy != os.SCHED_OTHER:
+        yield
+        return
+    with contextlib.suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+    try:
         yield
     finally:
         with contextlib.suppress(OSError):
             os.sched_setscheduler(0, policy, os.sched_param(0))
-            os.sched_setaffinity(0, before)
 
 
 def perform(trials: Sequence[Led], *, seed: int) -> list[Partner]:
@@ -109,11 +122,17 @@ def perform(trials: Sequence[Led], *, seed: int) -> list[Partner]:
     what they did is kept.
     """
     partners = [Partner(one) for one in trials]
+    with _giving_way():
+        _lead(partners, chance_of(seed))
+    return partners
+
+
+def _lead(partners: Sequence[Partner], chance: random.Random) -> None:
     for one in partners:
         one.attempt(one.begin)
     whole = min((one.batches for one in partners if one.is_active), default=0)
     alone = batches_of.alone(whole)
-    for number, batches in runs(len(partners), cycles=whole - alone, chance=chance_of(seed)):
+    for number, batches in runs(len(partners), cycles=whole - alone, chance=chance):
         one = partners[number]
         if one.is_active:
             one.attempt(lambda one=one, batches=batches: one.take_turn(batches))  # type: ignore[misc]
@@ -122,7 +141,6 @@ def perform(trials: Sequence[Led], *, seed: int) -> list[Partner]:
             one.attempt(lambda one=one: one.go_on_alone(alone))  # type: ignore[misc]
     for one in partners:
         one.attempt(one.finish)
-    return partners
 
 
 def chance_of(seed: int) -> random.Random:

@@ -53,9 +53,9 @@ class Plan:
 
     def settings(self, trial: Trial) -> dict[str, int | str]:
         """The request of a trial besides its workload: the cell's settings, and those of all trials."""
-        limit_ms = int(self.study.design.trial_limit_s * 1000)
+        limit_ms = int(self.limit_s(trial.cell) * 1000)
         known = dict(self.study.trial) | {"limit_ms": limit_ms, "pad": trial.pad, "seed": trial.seed}
-        known |= self.turn_batches.settings() if trial.cell in self.in_turns else {}
+        known |= self.turn_settings(trial.cell)
         known |= {tool.PARAMETER: 1} if self.tool_of(trial.cell) else {}
         if self.study.files and trial.cell.workload == tool.WORKLOAD:
             known |= {sent.PARAMETER: 1}
@@ -64,6 +64,24 @@ class Plan:
             name: self._setting(trial.system, name, value)
             for name, value in (known | of_cell | of_system).items()
         }
+
+    def limit_s(self, cell: Cell) -> float:
+        """After which a trial of the cell is ended. One that takes turns waits for the others meanwhile."""
+        return self.study.design.trial_limit_s * self._at_once(cell)
+
+    def limited(self, cell: Cell, limit_s: float) -> "Plan":
+        """The plan with trials of the cell that end after so long at the latest."""
+        design = replace(self.study.design, trial_limit_s=limit_s / self._at_once(cell))
+        return replace(self, study=replace(self.study, design=design))
+
+    def _at_once(self, cell: Cell) -> int:
+        return len(self.systems) if cell in self.in_turns else 1
+
+    def turn_settings(self, cell: Cell) -> dict[str, int | str]:
+        """What is set for trials that take turns. The runs of a command are as many as without."""
+        if cell not in self.in_turns:
+            return {}
+        return {turns.PARAMETER: 1} if cell.workload == tool.WORKLOAD else self.turn_batches.settings()
 
     def tool_of(self, cell: Cell) -> tool.Tool | None:
         """The tool whose figures are read from what the cell's command prints."""
@@ -103,12 +121,6 @@ def make(study: Study, *, systems: tuple[str, ...], processors: int, seed: int) 
 
 def _servers(cells: tuple[Cell, ...]) -> list[str]:
     return sorted({str(value) for cell in cells for name, value in cell.parameters if name == SERVER})
-
-
-def limited(plan: Plan, limit_s: float) -> Plan:
-    """The plan with trials that end after so long at the latest."""
-    design = replace(plan.study.design, trial_limit_s=limit_s)
-    return replace(plan, study=replace(plan.study, design=design))
 
 
 def visit(plan: Plan, cell: Cell, number: int) -> tuple[Trial, ...]:

@@ -29,10 +29,10 @@ OF_TRIALS = Batches(most=72, ns=125_000)
 # of turns takes longer: few batches, and long ones.
 OF_BOOTS = Batches(most=10, ns=500_000)
 
-_ALONE_MOST = 8
+_ALONE_MOST, _ALONE_FROM = 8, 10
 
 
 def alone(batches: int) -> int:
     """How many of a trial's batches are its last turn, which tells what it would take alone: without another
-    trial's work between them."""
-    return min(_ALONE_MOST, batches // 5)
+    trial's work between them. Where they are few, none."""
+    return min(_ALONE_MOST, batches // 5) if batches >= _ALONE_FROM else 0
