@@ -144,6 +144,7 @@ def test_a_run_beside_busy_loops_says_so_in_its_first_lines(
     if not Path("/proc/pressure/cpu").exists() or machine_state.read(is_before=True).idle_ns is None:
         pytest.skip("this kernel does not tell who waits for its processors")
     words = ["compare", "native", "native-musl", "--study", "brief", "--only", "sieve", "--budget", "6s"]
+    words += ["--precision", "0.01%"]  # as long as it may, not until it is settled
 
     done = steelyard(*words, "--no-watch", "--archive", str(tmp_path))
     told = json.loads(steelyard("report", "--format", "json", "--archive", str(tmp_path)).stdout)
@@ -152,7 +153,7 @@ def test_a_run_beside_busy_loops_says_so_in_its_first_lines(
     assert re.search(f"read with care: .*{waits}", done.stderr)
     assert re.search(waits, " ".join(done.stdout.splitlines()[:6]))
     assert told["state"]["conditions"][0]["kind"] == "other work"
-    assert told["state"]["waited"] > 0.5
+    assert told["state"]["waited"] > 0.3  # the kernel says 0.5 where it is so on one of two processors
     assert re.search(waits, told["care"])
 
 
