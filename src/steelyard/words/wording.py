@@ -434,8 +434,9 @@ def account_notes(accounts: Sequence[HostCost]) -> Iterable[str]:
     for system, cells in by_system.items():
         more = f" and {len(cells) - _NAMED} more" if len(cells) > _NAMED else ""
         yield (
-            f"on {system} several processes ran or waited at once, and took more than the time together: how "
-            f"long none of them could run is not known, at {', '.join(cells[:_NAMED])}{more}"
+            f"on {system} several processes ran or waited at once, or operations that were not measured took "
+            f"longer, and that was more than the time: how long none of them could run is not known, at "
+            f"{', '.join(cells[:_NAMED])}{more}"
         )
 
 
