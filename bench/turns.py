@@ -5,7 +5,7 @@
 
 In each round a cell is measured once in each way, on the same systems, in random order. Of each cell it says:
 what a system's batches take in turns, relative to those that the same trials do alone, with an interval; by
-how much the first batch of a turn takes longer than its second; then, for each way, the ratio of the second
+how much the first batch of a turn takes longer than its others; then, for each way, the ratio of the second
 system to the first with its interval, by how much a pair scatters, and how long a pair takes. The systems
 that boot are booted so many times. With --busy a loop runs on each processor meanwhile.
 """
@@ -34,6 +34,7 @@ from steelyard.running.order import Order, members_of, plan_of
 from steelyard.running.running_systems import NoSeats, RunningSystems
 from steelyard.statistics import signed_rank
 from steelyard.study import plan as plans
+from steelyard.study import turns as batches_of
 from steelyard.study.model import Cell
 from steelyard.study.plan import Plan
 from steelyard.systems.agent import Agent
@@ -66,12 +67,12 @@ def level(outcome: Outcome) -> float:
     return float(np.log(np.median(near) / np.median(alone[len(alone) // 2 :])))
 
 
-def cold(batches: NDArray[np.float64], *, is_leader: bool) -> float:
-    """By how much the first batch of a turn takes longer than its second. A turn is two batches, but the
-    leader's first one."""
-    both = batches[is_leader:]
-    both = both[: len(both) // 2 * 2].reshape(-1, 2)
-    return float(np.median(both[:, 0] - both[:, 1])) if len(both) else 0.0
+def cold(batches: NDArray[np.float64], *, times: int, is_leader: bool) -> float:
+    """By how much the first batch of a turn takes longer than its others. The leader's first turn is half as
+    long as all others."""
+    each = batches[times * is_leader :]
+    each = each[: len(each) // (2 * times) * 2 * times].reshape(-1, 2 * times)
+    return float(np.median(each[:, 0] - np.median(each[:, 1:], axis=1))) if len(each) else 0.0
 
 
 class Cells:
@@ -79,7 +80,7 @@ class Cells:
 
     def __init__(self) -> None:
         self.levels: dict[Cell, list[float]] = defaultdict(list)  # of a system, in turns less alone
-        self.cold: dict[Cell, list[float]] = defaultdict(list)  # the first batch of a turn less its second
+        self.cold: dict[Cell, list[float]] = defaultdict(list)  # the first batch of a turn less the others
         self.differences: dict[tuple[Cell, str], list[float]] = defaultdict(list)
         self.seconds: dict[tuple[Cell, str], list[float]] = defaultdict(list)
 
@@ -103,8 +104,10 @@ class Cells:
         in_turns, in_trials = ([logs(one) for one in found[way]] for way in (TURNS, TRIALS))
         self.levels[cell] += [level(one) for one in found[TURNS] if one.alone_ns]
         leader = turns.chance_of(trials[0].seed).sample(range(2), 2)[0]
+        whole = min(len(one.samples[0].durations_ns) + len(one.alone_ns or ()) for one in found[TURNS])
+        times = batches_of.in_a_row(whole)
         self.cold[cell] += [
-            cold(one, is_leader=trials[leader].system == system)
+            cold(one, times=times, is_leader=trials[leader].system == system)
             for system, one in zip(plan.systems, in_turns, strict=True)
         ]
         self.differences[cell, TURNS].append(float(np.median(in_turns[1] - in_turns[0])))

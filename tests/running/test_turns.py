@@ -30,20 +30,27 @@ from steelyard.study import turns as batches_of
 from steelyard.systems.protocol import RefusedRequest
 
 
-@given(some.integers(1, 6), some.integers(1, 60), some.integers())
+@given(some.integers(1, 6), some.integers(1, 60), some.integers(1, 3), some.integers())
 def test_in_each_cycle_every_system_has_a_batch_and_every_second_order_is_reversed(
-    partners: int, cycles: int, seed: int
+    partners: int, cycles: int, times: int, seed: int
 ) -> None:
-    runs = list(turns.runs(partners, cycles=cycles, chance=random.Random(seed)))
+    runs = list(turns.runs(partners, cycles=cycles, times=times, chance=random.Random(seed)))
 
     each = [number for number, batches in runs for _ in range(batches)]
-    orders = [each[begin : begin + partners] for begin in range(0, len(each), partners)]
-    assert len(orders) == cycles
-    assert all(Counter(order) == Counter(range(partners)) for order in orders)
+    assert Counter(each) == dict.fromkeys(range(partners), cycles)
+    orders = [
+        list(dict.fromkeys(each[begin : begin + partners * times]))
+        for begin in range(0, len(each), partners * times)
+    ]
+    assert all(sorted(order) == list(range(partners)) for order in orders)
     assert all(order == (orders[0][::-1] if number % 2 else orders[0]) for number, order in enumerate(orders))
     if partners > 1:
-        assert {batches for _, batches in runs} <= {1, 2}
+        assert max(batches for _, batches in runs) <= 2 * times
         assert all(one != other for (one, _), (other, _) in pairwise(runs))
+
+
+def test_short_batches_have_turns_of_four() -> None:
+    assert [batches_of.in_a_row(batches) for batches in (3, 10, 71, 72)] == [1, 1, 1, 2]
 
 
 class FakeLed:

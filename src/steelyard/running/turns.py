@@ -2,8 +2,8 @@
 
 What disturbs a machine comes and goes within tens of milliseconds. Batches that follow each other within one
 are disturbed alike, trials that follow each other are not. The order is A B B A A B B A ...: each system goes
-first as often as last, and a turn holds two batches, which halves the number of changes. At the end each has
-one long turn: what it takes alone.
+first as often as last. What follows each other of one system is a turn. At the end each has one long turn:
+what it takes alone.
 """
 
 import contextlib
@@ -132,7 +132,8 @@ def _lead(partners: Sequence[Partner], chance: random.Random) -> None:
         one.attempt(one.begin)
     whole = min((one.batches for one in partners if one.is_active), default=0)
     alone = batches_of.alone(whole)
-    for number, batches in runs(len(partners), cycles=whole - alone, chance=chance):
+    times = batches_of.in_a_row(whole)
+    for number, batches in runs(len(partners), cycles=whole - alone, times=times, chance=chance):
         one = partners[number]
         if one.is_active:
             one.attempt(lambda one=one, batches=batches: one.take_turn(batches))  # type: ignore[misc]
@@ -148,10 +149,15 @@ def chance_of(seed: int) -> random.Random:
     return random.Random(f"steelyard turns {seed}")
 
 
-def runs(partners: int, *, cycles: int, chance: random.Random) -> Iterator[tuple[int, int]]:
-    """Whose turn it is, and for how many batches: in every second cycle the order of the one before is
-    reversed."""
+def runs(partners: int, *, cycles: int, chance: random.Random, times: int = 1) -> Iterator[tuple[int, int]]:
+    """Whose turn it is, and for how many batches: in a cycle each has one batch, or `times` in a row in as
+    many cycles, and every second time the order is reversed."""
     order = chance.sample(range(partners), partners)
-    each = [one for cycle in range(cycles) for one in (order[::-1] if cycle % 2 else order)]
+    each = [
+        one
+        for number, begin in enumerate(range(0, cycles, times))
+        for one in (order[::-1] if number % 2 else order)
+        for _ in range(min(times, cycles - begin))
+    ]
     for number, turn in groupby(each):
         yield number, len(list(turn))

@@ -36,3 +36,9 @@ def alone(batches: int) -> int:
     """How many of a trial's batches are its last turn, which tells what it would take alone: without another
     trial's work between them. Where they are few, none."""
     return min(_ALONE_MOST, batches // 5) if batches >= _ALONE_FROM else 0
+
+
+def in_a_row(batches: int) -> int:
+    """How many batches a system has before another system has its own. Two, where a trial has as many batches
+    as it may because they are short: that halves the changes of turns."""
+    return 2 if batches >= OF_TRIALS.most else 1
