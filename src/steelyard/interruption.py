@@ -9,11 +9,12 @@ from types import FrameType
 
 from steelyard.errors import Ended
 
-_AGAIN_S = 0.01  # after which a request that came during an import is looked at again
-_IMPORT_MOST_S = 5.0  # after which it is obeyed all the same
+_AGAIN_S = 0.01  # after which a request that came at a bad time is looked at again
+_WAIT_MOST_S = 5.0  # after which it is obeyed all the same
 _IMPORTING = "<frozen importlib._bootstrap>"
-_held: list[tuple[int, float]] = []  # signals that came during an import, and until when they may wait
+_held: list[tuple[int, float]] = []  # signals that came at a bad time, and until when they may wait
 _requests: list[type[KeyboardInterrupt]] = []  # so far
+_deferring = [0]  # the depth of `deferred`
 
 
 def take() -> None:
@@ -46,13 +47,25 @@ def ignored() -> Iterator[None]:
         raise
 
 
+@contextmanager
+def deferred() -> Iterator[None]:
+    """A section of milliseconds that no request interrupts: it is obeyed at its end."""
+    _deferring[0] += 1
+    try:
+        yield
+    finally:
+        _deferring[0] -= 1
+    if not _deferring[0]:
+        _look_again(signal.SIGALRM, None)
+
+
 def _asked_to_go(number: int, frame: FrameType | None) -> None:
-    _obey(number, frame, time.monotonic() + _IMPORT_MOST_S)
+    _obey(number, frame, time.monotonic() + _WAIT_MOST_S)
 
 
 def _obey(number: int, frame: FrameType | None, latest: float) -> None:
     # What raises in the middle of an import may be swallowed there, or come out as another error.
-    if waits := _is_importing(frame) and time.monotonic() < latest:
+    if waits := bool(_deferring[0] or _is_importing(frame)) and time.monotonic() < latest:
         _held.append((number, latest))
     if _held:
         signal.signal(signal.SIGALRM, _look_again)

@@ -3,7 +3,8 @@
 import io
 import json
 import re
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
@@ -14,6 +15,7 @@ import terminals
 from installed_command import Run
 from rich.console import Console
 
+from steelyard import interruption
 from steelyard.analysis.interim import Judge
 from steelyard.analysis.model import Comparison, Evaluation
 from steelyard.analysis.model import Interim as Decided
@@ -397,6 +399,48 @@ def test_nothing_of_a_screen_stays(height: int) -> None:
     print("the report", file=file)
 
     assert terminals.shown(file.getvalue()) == ["what stood there before", "a message", "the report"]
+
+
+class Interrupted(io.StringIO):
+    """A terminal at which Ctrl-C is typed just before the text of that number is written."""
+
+    def __init__(self, before: str, at: int) -> None:
+        super().__init__()
+        super().write(before)
+        self.at, self.writes = at, 0
+
+    def write(self, text: str) -> int:
+        self.writes += 1
+        if self.writes == self.at:
+            signal.raise_signal(signal.SIGINT)
+        return super().write(text)
+
+
+@pytest.fixture
+def requests_taken() -> Iterator[None]:
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    interruption.take()
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("at", range(1, 8))
+def test_ctrl_c_amid_a_drawing_erases_nothing_above_it(at: int, requests_taken: None) -> None:
+    file = Interrupted("what stood there before\n", at)
+
+    def draw() -> None:
+        with screen((an_answer(5),), Clock(), terminal(file)) as one:
+            for _ in range(4):
+                one.look()
+                one.draw()
+
+    with pytest.raises(KeyboardInterrupt):
+        draw()
+    assert file.writes >= at
+
+    assert terminals.shown(file.getvalue()) == ["what stood there before"]
+    assert file.getvalue().rindex("\x1b[?25h") > file.getvalue().rindex("\x1b[?25l")  # the cursor is there
 
 
 # The page

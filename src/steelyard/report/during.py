@@ -6,7 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from steelyard import destination, events, standstill
+from steelyard import destination, events, interruption, standstill
 from steelyard.analysis.interim import Judge
 from steelyard.analysis.model import Comparison
 from steelyard.errors import Ended, in_words
@@ -222,7 +222,7 @@ class ShownSoFar:
             self._say(f"counting the system calls of {event.system}")
 
     def _say(self, sentence: str) -> None:
-        with standstill.undivided():
+        with standstill.undivided(), interruption.deferred():
             self._console.print(shortened(f"steelyard: {sentence}", _SENTENCE_MOST))
 
 

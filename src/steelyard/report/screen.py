@@ -12,7 +12,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from steelyard import standstill
+from steelyard import interruption, standstill
 from steelyard.quantities import clock_text
 from steelyard.report import answers
 from steelyard.report.answers import Answer, Finding
@@ -66,23 +66,29 @@ class Screen:
 
     def __enter__(self) -> "Screen":
         self._size = self._console.size
-        with standstill.undivided():
-            self._live.start()
-        self.draw()
+        try:
+            with standstill.undivided(), interruption.deferred():
+                self._live.start()
+            self.draw()
+        except BaseException:
+            self.leave()
+            raise
         return self
 
     def __exit__(self, *reason: object) -> None:
-        with standstill.undivided():
+        with standstill.undivided(), interruption.deferred():
             self._live.stop()
 
     def leave(self) -> None:
         """Gives the terminal back, with its cursor, until it is taken again."""
-        self._live.stop()
+        with interruption.deferred():
+            self._live.stop()
 
     def take_again(self) -> None:
-        self._live.start()
         self._size, self._body = self._console.size, []
-        self._live.refresh()
+        with interruption.deferred():
+            self._live.start()
+            self._live.refresh()
 
     def look(self) -> None:
         """There are new results."""
@@ -107,7 +113,10 @@ class Screen:
             if size.width < self._size[0] or size.height < self._size[1]:
                 self._console.clear()
             self._size, self._body = size, []
-        self._live.refresh()
+        with interruption.deferred():
+            # What rich drew last is known before it is written: interrupted in between, it would erase lines
+            # above the picture.
+            self._live.refresh()
         now = self._clock()
         self.drawing_s, self.drawn = self.drawing_s + now - begun, self.drawn + 1
         self._next = now + max(_EVERY_S, (now - begun) / _SHARE)

@@ -9,7 +9,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from steelyard import standstill
+from steelyard import interruption, standstill
 from steelyard.errors import UsageError
 from steelyard.quantities import count, digits, size_bytes, time_ns
 from steelyard.terminal import Console
@@ -153,19 +153,23 @@ class LiveScreen:
         self._live = Live(console=self._console, screen=True, auto_refresh=False, transient=True)
 
     def __enter__(self) -> "LiveScreen":
-        with standstill.undivided():
-            self._live.start()
-        self._left.enter_context(standstill.leaving_terminal(self._live.stop, self._live.start))
+        try:
+            with standstill.undivided(), interruption.deferred():
+                self._live.start()
+                self._left.callback(self._live.stop)
+                self._left.enter_context(standstill.leaving_terminal(self._live.stop, self._live.start))
+        except BaseException:
+            self._left.close()
+            raise
         return self
 
     def __exit__(self, *reason: object) -> None:
-        with standstill.undivided():
+        with standstill.undivided(), interruption.deferred():
             self._left.close()
-            self._live.stop()
 
     def look(self, records: Iterable[Record]) -> None:
         """Draws what is known by now. The records themselves are the tally's."""
-        with standstill.undivided():
+        with standstill.undivided(), interruption.deferred():
             self._live.update(self._picture(self._scenes.next()), refresh=True)
 
     def _picture(self, scene: Scene) -> Group:
