@@ -26,6 +26,7 @@ from steelyard.text import quoted
 
 _CHATTER_LINES = 400  # of what a system says besides records on standard output: the last ones
 _CHATTER_LINE = 1200  # bytes of one
+_READ_MOST = 1 << 16  # bytes at once: what a pipe holds
 _REST_MOST = 1 << 20  # bytes that were not read
 _QUIT_LIMIT_S = 3.0
 _STOP_LIMIT_S, _STOP_PAUSE_S = 1.0, 0.0002
@@ -252,6 +253,7 @@ class Agent:
     def _start(self, guard: list[str], lifeline: int) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             [str(built.load("glibc")), *guard],
+            bufsize=0,  # a turn waits for each request
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors.fileno(),
@@ -321,10 +323,12 @@ class Agent:
     def send(self, request: str) -> None:
         """Send one request line. Raises SystemFailed if it has no reader."""
         self._output_bytes = 0
-        self._errors_before = os.fstat(self._errors.fileno()).st_size
+        if self.system.is_watched:
+            self._errors_before = os.fstat(self._errors.fileno()).st_size
+        content = request.encode() + b"\n"
         try:
-            self._input.write(request.encode() + b"\n")
-            self._input.flush()
+            while content:
+                content = content[self._input.write(content) :]
         except OSError as error:
             raise self._failure(f"has ended{self._farewell()}") from error
 
@@ -362,7 +366,7 @@ class Agent:
 
     def _read(self) -> int:
         """Reads what is there, and returns how many bytes that were."""
-        more = self._output.read(1 << 20)
+        more = self._output.read(_READ_MOST)
         if more == b"":
             raise self._failure(f"has ended{self._farewell()}")
         self._unread += more or b""
@@ -491,8 +495,8 @@ class Agent:
         if self.parked:
             self._wake()
         try:
-            self._input.write(b"quit\n")
-            self._input.close()
+            with self._input:
+                self._input.write(b"quit\n")
             self._process.wait(_QUIT_LIMIT_S)
         except (OSError, ValueError, subprocess.TimeoutExpired):
             pass
@@ -513,7 +517,9 @@ class Agent:
 
     def _listen_to_the_end(self) -> None:
         """Take its remaining output besides records."""
-        rest = bytes(self._unread) + (self._output.read(_REST_MOST) or b"")
+        rest = bytes(self._unread)
+        while len(rest) < _REST_MOST and (more := self._output.read(_READ_MOST)):
+            rest += more
         for line in [*self._lines, *rest.split(b"\n")]:
             if line.strip():
                 with contextlib.suppress(protocol.RefusedRequest):  # an unexpected record fails nothing
