@@ -41,7 +41,7 @@ static struct stream *listen_to(void)
 	return lines_have_room(&requests) ? stream_input() : NULL;
 }
 
-/* When that was asked, or nobody listens any more. Other lines wait their turn. */
+/* When that was asked, or the input has ended. Other lines wait their turn. */
 static int must_stop(const char *id, int has_come)
 {
 	char wanted[ID_ROOM + 8];

@@ -64,7 +64,7 @@ static int try_batch(struct sizing *s, uint64_t operations)
 	return outcome;
 }
 
-/* At least so many operations, in whole cycles. */
+/* At least that many operations, in whole cycles. */
 static uint64_t in_cycles(const struct batch_aim *aim, uint64_t operations)
 {
 	uint64_t over = aim->cycle ? operations % aim->cycle : 0;

@@ -12,7 +12,7 @@ struct batch_aim {
 	uint64_t warmup_ns;  /* run at least this long before anything counts */
 	uint64_t operations; /* in a batch; 0: find out */
 	uint64_t at_once;    /* operations that go on at once; 0: one */
-	uint64_t cycle;      /* a batch is a multiple of so many operations; 0: of one */
+	uint64_t cycle;      /* a batch is a multiple of that many operations; 0: of one */
 	uint64_t batches;    /* at most */
 	uint64_t whole_ns;   /* batches that are longer than the aim are fewer, but may take so long
 	                        together; 0: no longer than twice the aim each */

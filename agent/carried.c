@@ -20,7 +20,7 @@ static struct {
 	int           file; /* 0: none is being sent */
 	uint64_t      bytes;
 	struct sha256 digest;
-	char          why[256]; /* it cannot be had; "": it can */
+	char          why[256]; /* why it cannot be taken; "": it can */
 } s;
 
 static void give_up(const char *what, const char *reason)

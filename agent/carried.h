@@ -2,7 +2,7 @@
  * agent's own.
  *
  *   carry NAME KIND     begins one; KIND is "program" or "data"
- *   bytes BASE64        goes on with it
+ *   bytes BASE64        continues it
  *   carried             ends it
  *
  * Only the last is answered, with the file's size and digest, or why there is none.

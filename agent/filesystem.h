@@ -21,7 +21,7 @@
 int filesystem(int argc, char *argv[]);
 
 /* Fills `directory` with files of seven tenths of `bytes`; `rounds` times deletes half of them,
- * drawn by a fixed seed, and writes as much anew; and deletes half at the end. Returns 0, or -1
+ * drawn by a fixed seed, and writes as much again; and deletes half at the end. Returns 0, or -1
  * with errno. */
 int filesystem_age(const char *directory, uint64_t bytes, uint64_t rounds);
 

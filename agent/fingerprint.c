@@ -1,4 +1,4 @@
-/* fingerprint.c -- see fingerprint.h. A fact that cannot be had is null, never a guess. */
+/* fingerprint.c -- see fingerprint.h. An unknown fact is null, never a guess. */
 #include "fingerprint.h"
 
 #include <stdio.h>

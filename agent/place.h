@@ -1,7 +1,8 @@
 /* place.h -- on which processors a trial's processes run.
  *
  * Whether two partners share a processor or have one each changes a hand-off between them tenfold,
- * and a scheduler decides it anew each time: so the three are levels, and free is only one of them.
+ * and a scheduler decides it again each time: so the three are levels, and free is only one of
+ * them.
  */
 #ifndef STEELYARD_PLACE_H
 #define STEELYARD_PLACE_H

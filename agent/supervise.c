@@ -68,7 +68,8 @@ static int cannot(const char *call)
 	return -1;
 }
 
-/* A fresh start of the program, so that addresses are drawn anew; `pad` moves the stack besides. */
+/* A fresh start of the program, so that addresses are chosen again; `pad` moves the stack besides.
+ */
 static int start_process(uint64_t number, int up, int down)
 {
 	static char                pad[65536 + 8];

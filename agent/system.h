@@ -12,7 +12,7 @@
 
 /* ---- The program ---- */
 
-/* Before anything else: streams without translation, no signal for a pipe that nobody reads, no
+/* Before anything else: streams without translation, no signal for a pipe without a reader, no
  * window for a process that crashes. */
 void system_begin(const char *argv0);
 
@@ -45,8 +45,8 @@ struct stream *stream_input(void);
 /* Waits until there is something, or the end, and takes it. Returns the bytes, 0 at the end, or
  * -1. */
 ssize_t stream_take(struct stream *stream, void *into, size_t room);
-/* Waits until a stream has something or has ended, or so many milliseconds have passed. NULLs among
- * them are passed over. Says of each in `ready` whether stream_take would return at once. */
+/* Waits until a stream has something or has ended, or that many milliseconds have passed. NULLs
+ * among them are passed over. Says of each in `ready` whether stream_take would return at once. */
 int streams_wait(struct stream *const streams[], size_t count, int patience_ms,
                  unsigned char ready[]);
 /* Closes its descriptor. On Windows only when it has ended, because a thread may be reading it;

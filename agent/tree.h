@@ -15,7 +15,7 @@ enum { UNDER_MOST = 63 };
 size_t self_under(const char *words[UNDER_MOST + 1]);
 
 /* Removes a directory and everything in it; what cannot be removed, and what is mounted in it,
- * stays. Follows no link, whoever exchanges names meanwhile. */
+ * stays. Follows no link, even if names are exchanged meanwhile. */
 void tree_remove(const char *directory);
 
 /* Has the directory removed when this process has been killed, by a process that waits for its end,

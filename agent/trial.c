@@ -247,7 +247,8 @@ static int take_turn(struct piece *piece, const struct batch_hooks *hooks, uint6
 		                    .first_ns = piece->plan.first_ns };
 	if ((outcome = batch_measure(&turn, hooks, durations_ns)))
 		return outcome;
-	thread_gives_way(1); /* before the answer: it waits for the next turn, and wakes nobody's */
+	thread_gives_way(1); /* before the answer: it waits for the next turn, and interrupts none
+	                      */
 	for (uint64_t i = 0; i < batches; i++)
 		length += snprintf(said + length, sizeof(said) - (size_t)length, " %" PRIu64,
 		                   durations_ns[i]);

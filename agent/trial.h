@@ -10,7 +10,7 @@
  *	  <--------------------- samples, usage; outcome; exit
  *	  relays, processes, end records
  *
- * With turns=1 its batches alternate with those of other trials, whoever hands out the turns:
+ * With turns=1 its batches alternate with those of other trials, the client hands out the turns:
  *
  *	  waiting record
  *	  "turn ID N" ---------> warms up, N batches of the agreed size

@@ -11,7 +11,7 @@
 int read_whole(int file, void *into, size_t bytes);
 int write_whole(int file, const void *from, size_t bytes);
 
-/* Raises this process's limit of open files, so that it can have so many and FILES_BESIDES, or as
+/* Raises this process's limit of open files, so that it can have that many and FILES_BESIDES, or as
  * near to that as it may. Returns how many it can have. POSIX only. */
 enum { FILES_BESIDES = 64 };
 uint64_t files_take(uint64_t count);

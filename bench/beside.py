@@ -12,7 +12,7 @@ the lower quartile of its batches, the other's what it prints (with --unit MB/s:
 ratio is of speeds, ours over theirs, Hodges-Lehmann with its interval of 95 %; "*" stands before those beyond
 3 %. Where operations are of unequal size, --share says how many of theirs are one of ours. The peer
 "itself" is the load program, at another workload or other settings: what a part of the job costs; one whose
-name begins with "steelyard-load" is another build of it. The peers are installed by whoever asks; what is not
+name begins with "steelyard-load" is another build of it. The peers are installed by you; what is not
 there is named. Asserts nothing: who is right must be found out.
 """
 

@@ -68,7 +68,7 @@ def scatter(arguments: argparse.Namespace) -> None:
 def shown(experiment: StoredExperiment) -> None:
     with reading.connect(experiment) as tables:
         observations = Observations(experiment, rows.read(tables))
-    print(f"{'metric':32} {'trial':>7} {'boot':>7} {'drift':>7}  by system, with so many boots")
+    print(f"{'metric':32} {'trial':>7} {'boot':>7} {'drift':>7}  by system, with that many boots")
     figures = []
     for key in observations.cells_and_metrics():
         for system in observations.boot_systems:

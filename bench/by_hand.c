@@ -507,7 +507,7 @@ static void echo_by_udp(void)
 /* --- locks and semaphores
  *
  * Three bytes of a file are locked. Whose turn it is has two of them; it lets go of the one that
- * the other waits for, and waits for the third, which the other has. So nobody can take what it has
+ * the other waits for, and waits for the third, which the other has. So none can take what it has
  * just let go of, as could happen with two. */
 
 static void lock(short kind, long byte)

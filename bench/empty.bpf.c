@@ -1,5 +1,5 @@
 /* empty.bpf.c -- nothing, on the hooks that a monitor of system calls cannot do without: what
- * nobody can be cheaper than. */
+ * nothing can be cheaper than. */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 

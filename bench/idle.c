@@ -1,5 +1,5 @@
-/* idle COUNT -- so many children that do nothing; prints "ready" when all are there, ends them when
- * its standard input ends. */
+/* idle COUNT -- that many children that do nothing; prints "ready" when all are there, ends them
+ * when its standard input ends. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

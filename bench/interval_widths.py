@@ -70,7 +70,7 @@ def deep(draws: int) -> None:
                 p = np.array([moderation.moderated(one, prior).p_two_sided() for one in differences])
             times = ", ".join(f"{np.mean(p < level) / level:.2f} at {level:.2%}" for level in DEEP)
             what = f"{name.removeprefix('with '):9} of {pairs:2} pairs"
-            print(f"{what} misses so many times as often as it may: {times}", flush=True)
+            print(f"{what} misses that many times as often as it may: {times}", flush=True)
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ judging.
     python bench/looking_on.py [BUDGET [SYSTEM SYSTEM ...]]
 
 Runs the standard study (default: 60s, native native-musl) into an archive of its own, with a screen of 80
-columns by 24 lines that nobody sees and a page; prints what each took, and which share of the run that is.
+columns by 24 lines that is not shown and a page; prints what each took, and which share of the run that is.
 """
 
 import io

@@ -5,8 +5,8 @@
 Makes a network namespace for each side, joined by a veth pair, with Reno's congestion control: BBR, some
 kernels' default, loses segments there, and any stream then varies sixfold. All sides run in turn, in random
 order within a round, with each end on a processor of its own, or, where PROCESSORS is 1, both on one: then
-nobody waits for another processor to wake, which on a virtual machine scatters most of all. Prints medians
-of the ratios of rates, with 95 % intervals. Each comparison gets so many seconds (50). On a virtual machine
+none waits for another processor to wake, which on a virtual machine scatters most of all. Prints medians
+of the ratios of rates, with 95 % intervals. Each comparison gets that many seconds (50). On a virtual machine
 whose host takes processors away a run says nothing: one in which more than three hundredths of a processor
 were taken is measured again.
 

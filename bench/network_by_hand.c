@@ -4,8 +4,8 @@
  * processors answer ADDRESS PORT KIND                  a byte back for each that comes, until it is
  * killed ask ADDRESS PORT KIND SECONDS             asks it for one after another: tcp, udp, or
  * connect: a connection for each, which ends by a reset sink ADDRESS PORT READ IS_LIKE  reads a
- * stream, so many bytes at once stream ADDRESS PORT WRITE IS_LIKE SECONDS sends one to it in writes
- * of so many bytes
+ * stream, that many bytes at once stream ADDRESS PORT WRITE IS_LIKE SECONDS sends one to it in
+ * writes of that many bytes
  *
  * IS_LIKE 1 is as iperf3 does it: sockets that do not block, a select before each read and before
  * each ten writes. Prints operations, or bytes, a second; the first tenth of a second of a stream

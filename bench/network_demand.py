@@ -38,7 +38,7 @@ Told = list[float]  # ns of processor time, and ns that passed
 
 
 def trial(processors: set[int], total: int) -> dict[str, float]:
-    """The metrics of a stream of so many bytes between ends on those processors; its `length` in ns."""
+    """The metrics of a stream of that many bytes between ends on those processors; its `length` in ns."""
     operations = max(1, total // SIZE // BATCHES)
     own = os.sched_getaffinity(0)
     os.sched_setaffinity(0, processors)

@@ -21,7 +21,7 @@ MODELS = {
     "modes x2.9": "a tenth of the metrics has two modes, 2.88 apart",
     "half modes": "half of the metrics has two modes, 2.88 apart",
     "one mode x7": "one metric has two modes, 7 apart",
-    "position x4": "in a fifth of the metrics whoever goes first takes four times as long",
+    "position x4": "in a fifth of the metrics the first in a block takes four times as long",
     "coarse": "trials scatter by 5 to 50 %",
 }
 

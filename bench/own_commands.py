@@ -5,8 +5,8 @@ construction, by `steelyard compare --command` and by hyperfine in the same time
 
 Both commands are one program, which computes for as many turns as its argument says: 20 ms, and that much
 more. Of hyperfine the two exported lists of times are compared by Welch's t-test at 5 %, as its own script
-does; it has the same time, half for each command. With --busy so many busy loops run beside, each half of the
-time. The order of the two tools is random in each repetition.
+does; it has the same time, half for each command. With --busy that many busy loops run beside, each half of
+the time. The order of the two tools is random in each repetition.
 """
 
 import argparse
@@ -44,7 +44,7 @@ NEIGHBOUR = (
 
 
 def turns_for(program: Path, seconds: float) -> int:
-    """So many turns take that long on this machine: the shortest of some tries says it."""
+    """That many turns take that long on this machine: the shortest of some tries says it."""
     turns = 1_000_000
     while True:
         took = []

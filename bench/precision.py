@@ -7,8 +7,8 @@ Of each run: the half widths of all intervals, and of the claimed ones (median, 
 within 5, 10 and 15 %, the median bound of what is not claimed, and which share of the command's time was
 inside measured batches, in trials, and in starts. With --neighbour a process beside it computes for half of
 the time, in turns of some seconds; with --busy one on each processor computes all the time. The run goes on
-until all sizes are known to the precision. What was measured stays in the directory, and is judged anew where
-it is there already.
+until all sizes are known to the precision. What was measured stays in the directory, and is judged again
+where it is there already.
 """
 
 import argparse

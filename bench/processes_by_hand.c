@@ -1,6 +1,6 @@
-/* processes_by_hand PROCESSES ITERATIONS -- starts so many processes one after the other, waits for
- * them all, and prints the ns from before the first to after the last: nothing is kept of any of
- * them.
+/* processes_by_hand PROCESSES ITERATIONS -- starts that many processes one after the other, waits
+ * for them all, and prints the ns from before the first to after the last: nothing is kept of any
+ * of them.
  *
  * Written as anybody would: vfork, exec, wait. Each process is this program again, as `member
  * ITERATIONS`, which calls the same machine code as often, from pages of its own as figure 5.1 of

@@ -2,8 +2,8 @@
 
     python bench/proportional.py [WORKLOAD ...]
 
-Trials of so many operations a batch and of twice as many, in pairs of random order; the Hodges-Lehmann ratio
-of the time of a batch, with its interval, which should be 2.
+Trials of a number of operations a batch and of twice as many, in pairs of random order; the Hodges-Lehmann
+ratio of the time of a batch, with its interval, which should be 2.
 """
 
 import math
@@ -22,7 +22,7 @@ BATCH_MS = 10
 
 
 def batch_ns(workload: str, operations: int) -> float:
-    """The lower quartile of ten batches of so many operations."""
+    """The lower quartile of ten batches of that many operations."""
     settings = ("batches=10", "place=1", "warmup_ns=20000000")
     return trials.quartile(trials.samples(workload, f"operations={operations}", *settings)["durations_ns"])
 

@@ -5,7 +5,7 @@
 Counts the verdicts; any claimed difference is wrong here, be it of a metric, of its processor time, of a part
 of a curve, or of a group's mean. Then how small the differences are that could be ruled out. Three times five
 minutes unless told otherwise, in which nothing else should run. What was measured is kept in the directory
-KEPT, and judged anew where it is there already.
+KEPT, and judged again where it is there already.
 """
 
 import argparse

@@ -7,11 +7,11 @@ are.
 Two programs are built from the same source, into whose workloads a busy loop was written inside the
 operation: of no turns in one, of as many as make that share of the operation's time in the other. What each
 slowdown truly is, is measured directly: long trials of both, in pairs, nothing between them. Then
-`steelyard compare` weighs one against the other with the standard study, so many times with new seeds, and
+`steelyard compare` weighs one against the other with the standard study, --times times with new seeds, and
 its verdicts on those workloads and on all others are printed beside the truth. The others run different
 programs too (their code lies elsewhere in the file), so what it says of them is not quite an A/A
 comparison. With --kept the programs, the truths and what each run measured stay in that directory, and what
-is there already is not made or measured again, only judged. With --busy so many busy loops run beside each
+is there already is not made or measured again, only judged. With --busy that many busy loops run beside each
 comparison, and beside the direct measurement: what a loop adds depends on what shares the processor, for a
 loop that waits for its own last turn loses less by that than work that fills the processor or its caches.
 What is said of processor time is counted too.
@@ -75,7 +75,7 @@ TRIES = 5  # at finding out what a turn costs
 
 
 def build(turns: Mapping[str, int], place: Path, directory: Path) -> None:
-    """A program whose workloads turn so many times besides their work."""
+    """A program whose workloads turn that many times besides their work."""
     source = sources.copy_into(directory / "source")
     for workload, many in turns.items():
         name, old, new = PLACES[workload]
@@ -150,7 +150,7 @@ def main() -> None:
 
 @contextmanager
 def busy_loops(many: int) -> Iterator[None]:
-    """So many processes that compute all the time."""
+    """That many processes that compute all the time."""
     loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(many)]
     try:
         yield

@@ -7,7 +7,7 @@ In each round a cell is measured once in each way, on the same systems, in rando
 what a system's batches take in turns, relative to those that the same trials do alone, with an interval; by
 how much the first batch of a turn takes longer than its others; then, for each way, the ratio of the second
 system to the first with its interval, by how much a pair scatters, and how long a pair takes. The systems
-that boot are booted so many times. With --busy a loop runs on each processor meanwhile.
+that boot are booted `--boots` times. With --busy a loop runs on each processor meanwhile.
 """
 
 import argparse

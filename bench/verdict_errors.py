@@ -25,7 +25,7 @@ FACTORS = (1.05, 1.2, 1.5, 2.0, 7.0, 100.0)
 
 
 def judged(times: noise.Array, first: np.ndarray, units: int, families: int) -> Judged:
-    """What a report says after so many blocks."""
+    """What a report says after that many blocks."""
     pairs = [
         Pairs(
             -one[:units, 0],

@@ -2,7 +2,7 @@
 
     python bench/watch_forks.py [--processes 10000] [--times 10]
 
-tests/monitor/known.c forks so many children one after the other, each of which makes 3 calls and ends.
+tests/monitor/known.c forks that many children one after the other, each of which makes 3 calls and ends.
 """
 
 import argparse

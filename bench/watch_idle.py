@@ -3,8 +3,8 @@
     python bench/watch_idle.py [--processes 1000] [--seconds 30] [--every 1]
 
 At each detail the monitor is left to start, and then its run time is read, by the kernel's exact account,
-before and after so many seconds. Shown besides: what starting took, and its memory: its own while it watches,
-what its maps hold in the kernel, and its own (pages of files included) while it loaded its programs.
+before and after that many seconds. Shown besides: what starting took, and its memory: its own while it
+watches, what its maps hold in the kernel, and its own (pages of files included) while it loaded its programs.
 """
 
 import argparse

@@ -2,10 +2,10 @@
 
     python bench/watch_report.py [--processes 2000] [--rounds 5] [--beside OTHER/src]
 
-A shell starts so many programs one after another, watched as `steelyard watch` does by default, and once more
-with --detail calls. Then each round reads the same records in a new process for each format, in random order;
-the table has the least processor time and wall clock of the rounds. --beside: the same by another source
-tree, in the same rounds.
+A shell starts that many programs one after another, watched as `steelyard watch` does by default, and once
+more with --detail calls. Then each round reads the same records in a new process for each format, in random
+order; the table has the least processor time and wall clock of the rounds. --beside: the same by another
+source tree, in the same rounds.
 """
 
 import argparse

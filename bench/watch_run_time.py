@@ -2,7 +2,7 @@
 
     python bench/watch_run_time.py [--processes 200] [--backend bpf]
 
-tests/monitor/lives.c lets so many processes of each kind live. wait4 is asked when a process has ended for
+tests/monitor/lives.c lets that many processes of each kind live. wait4 is asked when a process has ended for
 good, and once more "early", as a parent usually asks: then the last moments of a process may not have been
 added to its account yet, and wait4 itself tells less than the process used. Differences are the monitor's
 figure less wait4's, in whole microseconds, which is wait4's unit.

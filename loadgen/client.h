@@ -59,7 +59,7 @@ enum failure {
 	FAILURE_STATUS,                /* another status than 2xx */
 	FAILURE_LENGTH,                /* a body of another length */
 	FAILURE_BODY,                  /* a body of other bytes */
-	SERVER_FAILURES,               /* so many kinds are the server's, */
+	SERVER_FAILURES,               /* the number of kinds that are the server's, */
 	FAILURE_OWN = SERVER_FAILURES, /* and this is the load generator's: what it lacked
 	                                  (limits.h) */
 	FAILURES
@@ -154,7 +154,7 @@ uint64_t result_silent_ns(const struct result *result);
 void loop_run(const struct options *options, const struct reference *reference, unsigned first,
               unsigned count, uint64_t began, struct result *result);
 
-/* The same by number in place of time: each loop_perform has all clients together make so many
+/* The same by number in place of time: each loop_perform has all clients together make that many
  * requests more, over the connections that they have kept, and returns when each has ended; after
  * one that fails none begins. What they find is added to the result, without warm-up, window and
  * seconds. The first returns NULL with errno, the second an errno or 0. */

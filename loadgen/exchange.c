@@ -18,10 +18,10 @@ enum {
 	LONG_LEAST = 32768, /* of a body that long only the head is read, and what comes with it */
 	HEAD_READ = 1024,
 	READS_MOST = 16,       /* from one connection, before the others have their turn */
-	GATHERED = 32,         /* a rest lasts until one answer in so many requests has come, */
+	GATHERED = 32,         /* a rest lasts until one answer in that many requests has come, */
 	REST_LEAST_NS = 20000, /* but a shorter one costs more than it saves */
 	REST_MOST_NS = 500000,
-	SMOOTHED = 16,      /* the time between answers is averaged over so many waits */
+	SMOOTHED = 16,      /* the time between answers is averaged over that many waits */
 	PORTS_EACH = 16000, /* connections from one address: Linux gives out 28,232 ports */
 };
 
@@ -230,7 +230,7 @@ static ssize_t receive(struct exchanges *exchanges, int file, void *into, size_t
 	return got;
 }
 
-/* Reads once. What only fills a body that nobody compares is thrown away by the kernel. */
+/* Reads once. What only fills a body that is not compared is thrown away by the kernel. */
 static ssize_t read_some(struct exchanges *exchanges, struct exchange *exchange)
 {
 	struct response *response = &exchange->response;
@@ -279,7 +279,8 @@ static int read_once(struct exchanges *exchanges, struct exchange *exchange)
 	if (got < 0 && (error == EAGAIN || error == EINTR))
 		return error == EINTR;
 	if (exchange->state != EXCHANGE_WAITING && exchange->state != EXCHANGE_SENDING) {
-		/* Nobody asked: the server has closed an idle connection, or talks out of turn. */
+		/* It was not asked: the server has closed an idle connection, or talks out of turn.
+		 */
 		exchange_disconnect(exchange);
 		exchanges->tally.closed++;
 		return 0;

@@ -55,7 +55,7 @@ static void begin(struct loop *loop, struct exchange *client, uint64_t intended)
 {
 	const struct options *options = loop->exchanges.options;
 
-	loop->left--; /* of a load by time, nobody asks */
+	loop->left--; /* not read in a load by time */
 	client->intended = intended;
 	client->expected = loop->reference->is_fixed ? loop->reference->length : 0;
 	client->is_compared = loop->reference->is_fixed && options->verified > 0 &&

@@ -12,7 +12,7 @@ struct pauses {
 	unsigned count;
 };
 
-/* With room for so many. Returns 0, or -1 with errno. */
+/* With room for that many. Returns 0, or -1 with errno. */
 int pauses_make(struct pauses *pauses, unsigned most);
 void pauses_free(struct pauses *pauses);
 void pauses_add(struct pauses *pauses, uint64_t ends, uint32_t whose);

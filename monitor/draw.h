@@ -2,7 +2,7 @@
  * N.
  *
  * Not each Nth: a program that makes its children in turns would have all those that are followed
- * be of one kind. The draws follow from a seed, so that they can be had again; the kernel's side of
+ * be of one kind. The draws follow from a seed, so that they can be repeated; the kernel's side of
  * the monitor draws by this file too.
  */
 #ifndef STEELYARD_DRAW_H

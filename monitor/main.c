@@ -352,7 +352,7 @@ static int choose_for_detail(void)
 	return second_best;
 }
 
-/* Where nobody can do what is usual, and nothing was asked for, what all can do is better than
+/* Where no backend can do what is usual, and nothing was asked for, what all can do is better than
  * nothing. */
 static int choose(void)
 {

@@ -27,7 +27,7 @@ struct order {
 	const char *cgroup;   /* its directory; NULL: none */
 	uint64_t    every_ns; /* between readings; 0: no series */
 	uint64_t    for_ns;   /* stop after that; 0: until the command ends or a signal comes */
-	uint32_t    children; /* one in so many of a followed process's children is followed, by
+	uint32_t    children; /* one in that many of a followed process's children is followed, by
 	                         chance */
 	uint32_t drawn_from;  /* the first generation that is drawn; all before it are followed */
 	uint64_t seed;        /* of these draws */
@@ -164,7 +164,7 @@ struct account {
 	uint64_t hook_ns;    /* what one hit of the hook on system calls costs, calibrated here and
 	                        now */
 	uint64_t       hits; /* of watched processes */
-	uint64_t       hits_of_all; /* and of whoever else runs, for whom it costs as much */
+	uint64_t       hits_of_all; /* and of all other processes, for which it costs as much */
 	uint64_t       maps_bytes;  /* of the kernel's memory, for us */
 	uint64_t       lost_slots;  /* processes and threads that found no slot: in totals only */
 	uint64_t       lost_calls;  /* calls that were not counted at all */
@@ -181,7 +181,7 @@ enum loss {
 	LOST_AT_EXEC,    /* processes that perf's events were taken from at an exec */
 	LOST_FROM_SIGHT, /* processes that /proc does not show any more, though they run */
 	LOST_FROM_GROUP, /* processes of the watched control group that are not watched */
-	LOST_PROCESSORS, /* that nobody listened on */
+	LOST_PROCESSORS, /* that were not listened on */
 	LOST_END,        /* the command's own, which wait4 has told and the backend has not */
 	LOST_COSTS,      /* of the command and the children it waited for: wait4 has told more */
 	LOSSES

@@ -37,7 +37,7 @@ int write_is_broken(void)
 	return is_broken;
 }
 
-/* Whoever reads us may have gone, or a disk be full: then there is nobody to watch for. */
+/* Our reader may have gone, or a disk be full: then there is no use in watching. */
 void write_close(void)
 {
 	if (!is_broken && record_close(records_file))

@@ -11,7 +11,7 @@ void write_to(int file, enum detail detail);
 void write_marks_only(void);
 /* Processes of which there were records so far. */
 uint64_t write_processes(void);
-/* Whether a record could not be written: nobody reads them, or the disk is full. */
+/* Whether a record could not be written: they have no reader, or the disk is full. */
 int write_is_broken(void);
 /* Ends the record that record_open has begun. */
 void write_close(void);

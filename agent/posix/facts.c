@@ -1,5 +1,5 @@
-/* facts.c -- what a kernel like Linux says of itself, in /proc and /sys. See fingerprint.h. A fact
- * that cannot be had is null, never a guess. */
+/* facts.c -- what a kernel like Linux says of itself, in /proc and /sys. See fingerprint.h. An
+ * unknown fact is null, never a guess. */
 #include "../fingerprint.h"
 
 #include <dirent.h>
@@ -30,7 +30,7 @@ const char *build_libc(void)
 	snprintf(name, sizeof(name), "glibc %s", gnu_get_libc_version());
 	return name;
 #elif defined(__linux__)
-	return "musl"; /* musl tells its version to nobody on purpose */
+	return "musl"; /* musl does not tell its version, on purpose */
 #else
 	return "unknown";
 #endif

@@ -1,7 +1,7 @@
 /* guard.c -- see guard.h. Linux only: systems are started from Linux.
  *
  * A kill -9 of the laboratory leaves no one to clean up, and a stopped (parked) process does not
- * even notice that its input has ended. The guard does: it sleeps on a pipe that nobody writes.
+ * even notice that its input has ended. The guard does: it sleeps on a pipe that is never written.
  * As a subreaper (prctl(2)) it inherits every orphan of the tree, so none can hide by a double
  * fork; its private mount namespace takes with it what the command mounted; and what the laboratory
  * changed on this machine for the system's sake stands in a ledger, which the guard puts back.

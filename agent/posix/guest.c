@@ -217,7 +217,7 @@ void guest_pass_on(const char *environment[], int room)
 	static const char *const names[] = {
 		"STEELYARD_LIMITED",  /* this system's memory or processes are limited: it may
 		                         exhaust them */
-		"STEELYARD_EMULATOR", /* the program starts itself anew by it */
+		"STEELYARD_EMULATOR", /* the program starts itself again by it */
 	};
 	enum { NAMES = sizeof(names) / sizeof(*names) };
 	static char entries[NAMES][512];

@@ -236,7 +236,7 @@ static int enter_network(const struct network *network)
 	return unshare(CLONE_NEWNET) ? refused("unshare") : furnish(network);
 }
 
-/* A user namespace in which this process is who it was, and everybody else is nobody. */
+/* A user namespace in which this process is who it was, and every other user is "nobody". */
 static int enter_users(void)
 {
 	char user[64], group[64];

@@ -134,7 +134,7 @@ int process_start(const struct process_order *order, struct process *process)
 		_exit(PROCESS_NOT_EXECUTED);
 	}
 	if (order->is_group)
-		setpgid(pid, pid); /* both do it: whoever comes first */
+		setpgid(pid, pid); /* both do it: either may come first */
 	process->id = pid;
 	process->job = order->is_group ? pid : 0;
 	return 0;

@@ -164,7 +164,7 @@ static void remove_after_end(int theirs, const char *directory)
 	int                   nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
 	char                  byte;
 
-	for (int stream = 0; stream < 3; stream++) /* whoever reads them waits for this process's
+	for (int stream = 0; stream < 3; stream++) /* their reader waits for this process's
 	                                              end alone */
 		if (nothing < 0 || dup2(nothing, stream) < 0)
 			close(stream);
@@ -178,7 +178,7 @@ static void remove_after_end(int theirs, const char *directory)
 	_exit(0);
 }
 
-/* A debugger that follows what is forked first shall come to the trial, and whoever traces us count
+/* A debugger that follows what is forked first shall come to the trial, and a tracer of ours count
  * nothing of this: so it is a fork by the flag that hides it from both. */
 void tree_removed_if_killed(const char *directory)
 {

@@ -1,4 +1,4 @@
-/* facts.c -- what Windows, or Wine, says of itself. See ../fingerprint.h. A fact that cannot be had
+/* facts.c -- what Windows, or Wine, says of itself. See ../fingerprint.h. An unknown fact
  * is null, never a guess. Wine is never called Windows: it says which version it answers as. */
 #include "../fingerprint.h"
 

@@ -99,7 +99,7 @@ struct stream {
 	HANDLE taken;     /* an event: the bytes were */
 	DWORD  count, at; /* of the bytes; what has been taken of them */
 	int    has, ended;
-	int    unwanted; /* it is to be closed: nobody takes anything any more */
+	int    unwanted; /* it is to be closed: no one takes anything from it any more */
 	char   bytes[AHEAD_BYTES];
 };
 

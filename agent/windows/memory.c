@@ -93,7 +93,7 @@ size_t stack_left(void)
 
 void memory_offer(void)
 {
-	/* Windows kills nobody when memory ends: it refuses more. */
+	/* Windows kills no process when memory ends: it refuses more. */
 }
 
 void *shared_make(size_t bytes, intptr_t *handle)

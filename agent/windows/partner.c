@@ -1,4 +1,4 @@
-/* partner.c -- a partner without fork: this program anew, with the workload's state. See
+/* partner.c -- a partner without fork: this program, started again with the workload's state. See
  * workload.h.
  *
  * It is started in the trial process's job, which the agent ends when the trial has ended, however

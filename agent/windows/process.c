@@ -105,7 +105,7 @@ static char *environment_of(const char *const more[])
 	return block;
 }
 
-/* A duplicate that new processes inherit; NULL if there is none to be had. */
+/* A duplicate that new processes inherit; NULL if there is none. */
 static HANDLE inheritable(HANDLE handle)
 {
 	HANDLE duplicate = NULL;
@@ -521,7 +521,7 @@ void process_forget(struct process *process)
 	*process = (struct process){ 0 };
 }
 
-/* Windows keeps nothing of a process that nobody holds. */
+/* Windows keeps nothing of a process to which there is no handle. */
 void processes_reap(void)
 {
 }

@@ -1,4 +1,4 @@
-/* describe.h -- writes a model as records, for whoever wants to look at it or to test it. */
+/* describe.h -- writes a model as records, to look at it or to test it. */
 #ifndef STEELYARD_SURGE_DESCRIBE_H
 #define STEELYARD_SURGE_DESCRIBE_H
 
@@ -7,7 +7,7 @@
 /* What stands in every record of a load. */
 void describe_model(const struct users *users);
 
-/* Files, references, and so many draws of each time. Returns 0, or -1 with errno. */
+/* Files, references, and that many draws of each time. Returns 0, or -1 with errno. */
 int describe_all(const struct users *users, uint64_t seed, uint64_t draws);
 
 #endif

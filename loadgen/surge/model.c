@@ -147,7 +147,7 @@ static int make_files(struct surge *surge)
 }
 
 /* 30, 38 and 32 of a hundred files. Of the references, embedded files have 1.373 times as many as
- * base files have: so many does a base file embed in the mean. */
+ * base files have: that is the mean number of files that a base file embeds. */
 static void assign_classes(struct surge *surge)
 {
 	static const double due[FILE_CLASSES] = { 0.2908, 0.3991, 0.3101 };

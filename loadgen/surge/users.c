@@ -205,7 +205,7 @@ static void ended(struct exchanges *exchanges, struct exchange *exchange, enum f
 		user->has_failed = 1;
 		user->has_lacked |= failure == FAILURE_OWN;
 		if (user->is_base_due)
-			user->next = user->end; /* nobody knows what it would have embedded */
+			user->next = user->end; /* what it would have embedded is unknown */
 	}
 	user->is_base_due = 0;
 	go_on_with_object(crowd, user);

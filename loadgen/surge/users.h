@@ -17,7 +17,7 @@ struct users {
 
 enum { PARALLEL_MOST = 16 };
 
-/* Objects a second that so many users ask for if the server takes no time. */
+/* Objects a second that these users ask for if the server takes no time. */
 double users_offered(const struct users *users, unsigned count);
 
 /* What a user waits: between objects, at first, and between the files of an object; in ns. */
@@ -30,10 +30,10 @@ uint64_t users_active_ns(const struct users *users, uint64_t *state);
 void users_run(const struct options *options, const struct users *users, unsigned first,
                unsigned count, uint64_t began, struct result *result);
 
-/* The same by number of files in place of time: each users_perform goes on with the load where the
- * last one left it, until so many files more have ended; others are still under way then. What they
- * find is added to the result, without warm-up, window and seconds. The first returns NULL with
- * errno, the second an errno or 0. */
+/* The same by number of files in place of time: each users_perform resumes the load where the
+ * last one left it, until that many more files have ended; others are still under way then. What
+ * they find is added to the result, without warm-up, window and seconds. The first returns NULL
+ * with errno, the second an errno or 0. */
 struct crowd *users_open(const struct options *options, const struct users *users,
                          struct result *result);
 int users_perform(struct crowd *crowd, uint64_t files);

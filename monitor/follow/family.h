@@ -54,7 +54,7 @@ void family_take_sum(struct member *member);
 /* True once exit messages have come for all its threads; with `checks_proc` also some time after
  * /proc has shown it gone: messages can be lost. */
 int family_is_dead(struct member *member, int checks_proc);
-/* Who is in the control group by now and is not watched: LOST_FROM_GROUP. NULL: nobody. */
+/* Who is in the control group by now and is not watched: LOST_FROM_GROUP. NULL: none. */
 void family_check_cgroup(const char *directory);
 /* It is the command, and is being taken down still: what it has cost in all is not told to us
  * yet. */

@@ -1,5 +1,5 @@
 /* meters.h -- what processes have cost by their files in /proc, thread by thread, where nothing
- * better is to be had.
+ * better is available.
  *
  * Who is watched, and when to read, is the caller's; the sums are here. The kernel keeps figures of
  * kind THREADS by thread, and a process's own files have its first thread's, or add those of

@@ -55,7 +55,7 @@ static void add_from_proc(struct set *set)
 		fclose(file);
 }
 
-/* Those that we may run on: nobody can mask that, but a control group may keep us from others. */
+/* Those that we may run on: none can mask that, but a control group may keep us from others. */
 static void add_our_own(struct set *set)
 {
 	static cpu_set_t own[PROCESSOR_NUMBERS / CPU_SETSIZE];

@@ -1,8 +1,8 @@
 /* procfs.h -- what the files in /proc say of a process or a thread, as numbers.
  *
  * Every function takes a directory that procfs_open gave: it stays that process's own, and reads
- * nothing more once the process is reaped, whoever has its number then. All return 0, or -1 if it
- * cannot be read (the process has gone, or is not ours to read), with nothing written.
+ * nothing more once the process is reaped, even if another one has its number. All return 0, or -1
+ * if it cannot be read (the process has gone, or is not ours to read), with nothing written.
  */
 #ifndef STEELYARD_PROCFS_H
 #define STEELYARD_PROCFS_H

@@ -144,7 +144,7 @@ LIMITS_FROM = "/proc/self/cgroup, or the place where they are mounted,"
 
 def tells_limits(*, proc: Path = _PROC) -> bool:
     """Whether the kernel says which groups this process is in, and they can be seen: else a limit may hold
-    that nobody knows of."""
+    that is unknown."""
     try:
         own = dict(own_groups(proc))
     except (OSError, ValueError):

@@ -156,7 +156,7 @@ def _opened(path: Path) -> int:
             if error.errno != errno.ENXIO or not stat.S_ISFIFO(os.stat(path).st_mode):
                 raise
             if time.monotonic() > deadline:
-                raise OSError(errno.ENXIO, "nobody reads this pipe") from error
+                raise OSError(errno.ENXIO, "this pipe has no reader") from error
         time.sleep(_PAUSE_S)
 
 

@@ -32,7 +32,7 @@ class JournalOnly:
 
 
 # The closed list of how a trial can end. One is set aside where the laboratory itself stood still or its
-# budget was over meanwhile: that is nobody's failure, and the trial is done again. "stopped" is ours; it is
+# budget was over meanwhile: that is no failure, and the trial is done again. "stopped" is ours; it is
 # never kept.
 SET_ASIDE = "set aside"
 STATUSES = ("ok", "failed", "unsupported", "timed out", "killed", SET_ASIDE)

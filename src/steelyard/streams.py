@@ -45,7 +45,7 @@ def _ended() -> int:
 
 
 def _nowhere() -> int:
-    """A new descriptor that takes what nobody will read."""
+    """A new descriptor that takes what is not read."""
     with contextlib.suppress(OSError):
         return os.open(os.devnull, os.O_WRONLY)
     try:

@@ -1,8 +1,8 @@
 /* batch_test.c -- the product's batch.c on a scripted clock: known times in, known sizes out.
  *
- * An operation costs so many ns, a batch so many besides, and what comes before it so many that
- * nobody may see; nothing sleeps. Prints the first thing that is not as it should be and ends with
- * 1, or ends with 0.
+ * An operation costs some ns, a batch some more, and what comes before it some that must not be
+ * seen; nothing sleeps. Prints the first thing that is not as it should be and ends with 1, or ends
+ * with 0.
  */
 #include <inttypes.h>
 #include <stdio.h>

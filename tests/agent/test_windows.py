@@ -191,7 +191,7 @@ def test_a_partner_works_with_each_copy_and_is_gone_with_it(agent: Agent, worklo
     assert left_by_trials(agent) == []
 
 
-# What Wine hands on to Linux one for one, by the file: so many calls for an operation of each workload on it.
+# What Wine hands on to Linux one for one, by the file: the calls of an operation of each workload on it.
 # (DeleteFile opens what file_create and file_remove have made.)
 HANDED_ON = {
     ("disktest",): ("disktest", {"write": 1000, "read": 2000, "lseek": 1001}),

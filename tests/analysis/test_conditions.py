@@ -23,7 +23,7 @@ SECOND = 1_000_000_000
 
 
 def around(*, others: float = 0.0, own: float = 0.5, processors: int = 2, **more: Any) -> Surroundings:
-    """A second of so many processors, and which shares of it others and the trial used."""
+    """A second of that many processors, and which shares of it others and the trial used."""
     had = processors * SECOND
     busy = round((others + own) * had)
     return Surroundings(had_ns=had, busy_ns=busy, own_ns=round(own * had), **({"stolen_ns": 0} | more))

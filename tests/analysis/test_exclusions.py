@@ -24,7 +24,7 @@ from steelyard.words import remarks
 
 pytestmark = pytest.mark.computes  # each weighs an experiment
 
-# So many times as many in a run by hand, and then each time others.
+# That many times as many in a run by hand, and then each time others.
 TIMES = int(os.environ.get("STEELYARD_EXAMPLES", "1"))
 YEARS_NS = (1 << 63) - 1
 

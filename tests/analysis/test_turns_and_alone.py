@@ -28,7 +28,7 @@ def evaluated(
     boots: int = 0,
     closed: bool = True,
 ) -> Evaluation:
-    """Two systems whose trials end with batches that take so many ns an operation; both are up to 2 % slower
+    """Two systems whose trials end with batches that take these ns an operation; both are up to 2 % slower
     in one block than in another. `boots`: of the second system."""
     made = synthetic.plan("sieve", blocks=blocks)
     made = dataclasses.replace(made, in_turns=frozenset(made.cells))

@@ -355,7 +355,7 @@ def _accounted(
 
 
 def _costs(operations: int, **an_operation: float) -> tuple[Figure, ...]:
-    """Figures of the monitor for so many operations, and the span that those take at 1000 ns."""
+    """Figures of the monitor for that many operations, and the span that those take at 1000 ns."""
     return tuple(Figure(name, round(value * operations)) for name, value in an_operation.items())
 
 

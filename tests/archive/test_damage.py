@@ -18,7 +18,7 @@ from steelyard.archive import experiments, journal
 from steelyard.archive.experiments import StoredExperiment
 from steelyard.archive.header import Header
 
-# So many times as many in a run by hand, and then each time others.
+# That many times as many in a run by hand, and then each time others.
 TIMES = int(os.environ.get("STEELYARD_EXAMPLES", "1"))
 PLAN = synthetic.plan("sieve", blocks=2)
 DEEP = b"[" * 100_000

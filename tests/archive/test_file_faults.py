@@ -43,7 +43,7 @@ EVENTS = [synthetic.outcome(trial) for trial in synthetic.trials(PLAN)]
 ERRORS = {"EIO": errno.EIO, "ENOSPC": errno.ENOSPC, "EINTR": errno.EINTR, "broken disk": errno.EIO}
 LASTING = ("broken disk", "kill", "power cut")
 # In a run by hand each operation meets every fault. In the suite the slow ones meet each n in some way, every
-# second time: which, is drawn anew in each run.
+# second time: which, is drawn again in each run.
 ALL = int(os.environ.get("STEELYARD_EXAMPLES", "1")) > 1
 KINDS = ("short", *ERRORS, "Ctrl-C", "kill", "power cut")
 

@@ -21,7 +21,7 @@ from steelyard.events import Each
 from steelyard.shapes import Member, OneOf, Range
 from steelyard.study.model import Cell
 
-# So many times as many in a run by hand, and then each time others.
+# That many times as many in a run by hand, and then each time others.
 TIMES = int(os.environ.get("STEELYARD_EXAMPLES", "1"))
 KINDS = ("trial", "system", "watch", "accounting", "look", "note", "damage", "switch", "unbooted")
 KNOWN = {"system": ("a", "ü\n"), "cell": ("null", "x y=1")}

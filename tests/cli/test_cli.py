@@ -263,7 +263,7 @@ def test_a_system_that_dies_fails_its_trials_and_the_rest_goes_on(
     answer = steelyard("run", study, "--format", "json")
     found = json.loads(answer.stdout)
 
-    # It dies in its third trial, so once in every second round, for it is started anew each time.
+    # It dies in its third trial, so once in every second round, for it is started again each time.
     assert answer.returncode == 0
     assert {(one["status"], one["system"]) for one in found["troubles"]} == {("failed", "frail")}
     assert all(one["blocks"] >= 4 for one in found["comparisons"])

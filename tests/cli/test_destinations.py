@@ -180,7 +180,7 @@ def test_a_pipe_that_nobody_reads_is_named_and_not_waited_for_for_ever(
     monkeypatch.setattr(destination, "_READER_S", 0.05)
     os.mkfifo(tmp_path / "pipe")
 
-    assert (written(tmp_path / "pipe") or "").endswith("which cannot be written: nobody reads this pipe")
+    assert (written(tmp_path / "pipe") or "").endswith("which cannot be written: this pipe has no reader")
 
 
 @pytest.mark.root

@@ -26,7 +26,7 @@ Write = Callable[..., str]
 
 
 def begin(study: str, archive: Path, directory: Path, trials: int) -> subprocess.Popen[str]:
-    """A run that has so many trials in its journal."""
+    """A run that has that many trials in its journal."""
     command = [COMMAND, "run", study, "--archive", archive, "--directory", directory]
     running = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=_as_at_a_terminal
@@ -232,7 +232,7 @@ def test_a_hangup_that_the_caller_ignores_stays_ignored(
     assert running.returncode == 0
 
 
-def test_a_finished_command_begins_anew(steelyard: Run, write_study: Write, archive: Path) -> None:
+def test_a_finished_command_begins_again(steelyard: Run, write_study: Write, archive: Path) -> None:
     study = write_study(systems=NOISY, blocks=2)
     steelyard("run", study)
     steelyard("run", study)

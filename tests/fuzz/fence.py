@@ -1,7 +1,7 @@
 """Keeps the machine from what hostile requests start.
 
 It has processes of its own, which end with it; all of it together has 1 GiB of memory; it gains no right; and
-who starts it as root has it run as nobody. What cannot be had here is said on standard error, and gone
+who starts it as root has it run as nobody. What is not available here is said on standard error, and gone
 without. But for nobody: root runs no hostile request.
 """
 

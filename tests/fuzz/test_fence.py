@@ -131,7 +131,7 @@ def hanging(directory: Path) -> Iterator[tuple[subprocess.Popen[str], list[int]]
             process.kill()
 
 
-@pytest.mark.skipif(not has_processes_of_its_own(), reason="no process namespace is to be had")
+@pytest.mark.skipif(not has_processes_of_its_own(), reason="no process namespace is available")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_all_of_it_ends_with_who_started_it(number: int, tmp_path: Path) -> None:
     with hanging(tmp_path) as (process, inside):

@@ -1,4 +1,4 @@
-"""What quantiles do not show: connections that are opened anew, and servers that stand still."""
+"""What quantiles do not show: connections that are opened again, and servers that stand still."""
 
 import json
 import os

@@ -533,7 +533,7 @@ static void reuse(void)
 	}
 }
 
-/* So many children one after the other, by fork: each 3 getppid. As many wait4. */
+/* That many children one after the other, by fork: each 3 getppid. As many wait4. */
 static void many(long count)
 {
 	while (count--) {
@@ -547,7 +547,7 @@ static void many(long count)
 	}
 }
 
-/* So many children by fork that live at one time: each 1 close, 1 read that ends when all are
+/* That many children by fork that live at one time: each 1 close, 1 read that ends when all are
  * there, 100 getppid. 1 pipe, 1 close more. As many wait4. */
 static void at_once(long count)
 {
@@ -578,7 +578,7 @@ static void sleep_and_go(long place)
 		CALL1(__NR_exit, 0);
 }
 
-/* So many times a storm, and quiet for forty pauses; meanwhile somebody sleeps. 1 pipe, 1 close,
+/* That many times a storm, and quiet for forty pauses; meanwhile somebody sleeps. 1 pipe, 1 close,
  * and by fork:
  * - one that leaves with 3: 1 close, 1 clone, 1 read until the end of all storms, 9 getgid, and its
  * thread;

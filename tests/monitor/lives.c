@@ -1,4 +1,4 @@
-/* lives COUNT KIND ... -- lets so many children of each kind live, and prints what wait4 says of
+/* lives COUNT KIND ... -- lets that many children of each kind live, and prints what wait4 says of
  * each:
  *
  *	PID KIND STATUS USER_US SYSTEM_US MINOR MAJOR VOLUNTARY INVOLUNTARY PEAK_KIB INPUT_BLOCKS

@@ -316,7 +316,7 @@ def test_every_end_is_told(known: Path) -> None:
 @pytest.mark.bpf
 @pytest.mark.quiet
 def test_among_short_processes_a_call_made_once_is_in_its_interval() -> None:
-    """At the end, amid windows alone: so many calls use up that budget at whatever price. What no window held
+    """At the end, amid windows alone: those calls use up that budget at whatever price. What no window held
     has no row, and is bounded all the same."""
     script = "i=0; while [ $i -lt 800 ]; do /bin/true; i=$((i+1)); done; umask 022"
     watched = monitor_runs.watch("--budget", "50", "--", "sh", "-c", script)

@@ -384,7 +384,7 @@ def test_what_one_backend_cannot_attach_is_watched_by_the_next_and_it_is_said() 
     inside = ["unshare", "--pid", "--mount", "--mount-proc", "--fork", "--kill-child"]
     inside += ["sh", "-c", 'sleep 600 & "$@"; exit $?', "sh"]
     if subprocess.run([*inside, "true"], check=False, capture_output=True).returncode:
-        pytest.skip("no process namespace is to be had")
+        pytest.skip("no process namespace is available")
 
     def watch(*options: str) -> str:
         command = [*inside, COMMAND, "watch", "-p", "1", "--for", "300ms", *options]

@@ -310,7 +310,7 @@ def test_a_program_s_memory_is_not_that_of_the_one_before(backend: str) -> None:
     assert one["virtual_peak"] is None or one["virtual_peak"] < 150 * MEGABYTE
 
 
-# One in so many children
+# One in that many children
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -361,7 +361,7 @@ def test_draws_are_as_likely_as_asked_and_do_not_follow_a_period() -> None:
             assert all(abs(hits[each] - wanted) < 5 * wanted**0.5 for each in range(period))
 
 
-def test_without_a_seed_each_watch_draws_anew(storm: Path) -> None:
+def test_without_a_seed_each_watch_draws_again(storm: Path) -> None:
     seeds = {
         monitor_runs.watch("--detail", "life", "--children", 2, "--", storm, 1, 1, 1, 1, 1).of("watch")[0][
             "seed"

@@ -66,7 +66,7 @@ def test_it_is_built_without_a_warning_for_what_it_says(target: str, loader: str
 @pytest.mark.builds
 @pytest.mark.limit(600)
 def test_aarch64_runs_every_workload_under_emulation_or_says_why_not(tmp_path: Path) -> None:
-    """The agent starts itself anew by the emulator: nothing registered with the kernel helps it."""
+    """The agent starts itself again by the emulator: nothing registered with the kernel helps it."""
     system = systems.find("qemu-aarch64")
     builds.make(LoadBuild("zig", target=AARCH64), warnings=WARNINGS)
     (tmp_path / "work").mkdir()

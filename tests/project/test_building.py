@@ -1,5 +1,5 @@
 """What make does before and after Meson: packages are installed or named, what changed is looked for again,
-what was built elsewhere is built anew, and what was installed can be taken away. Fake tools stand for apt-get
+what was built elsewhere is built again, and what was installed can be removed. Fake tools stand for apt-get
 and sudo."""
 
 import json
@@ -280,7 +280,7 @@ def test_a_tool_that_comes_changes_or_goes_is_noticed(tmp_path: Path) -> None:
 
 
 @pytest.mark.builds
-def test_meson_looks_anew_when_something_has_come(tmp_path: Path) -> None:
+def test_meson_looks_again_when_something_has_come(tmp_path: Path) -> None:
     """A program that is in no directory of the path at first."""
     source, tools = tmp_path / "source", tmp_path / "tools"
     tools.mkdir()
@@ -364,18 +364,18 @@ def _no_python(tree: Path) -> None:
 
 
 @pytest.mark.parametrize("spoil", [_another_compiler, _another_python, _no_python])
-def test_what_another_tool_built_is_built_anew(tree: Path, spoil: Callable[[Path], None]) -> None:
+def test_what_another_tool_built_is_built_again(tree: Path, spoil: Callable[[Path], None]) -> None:
     spoil(tree)
 
     done = begin(tree)
 
     assert done.returncode == 0
-    assert "building anew" in done.stderr
+    assert "building again" in done.stderr
     assert not (tree / "build").exists()
     assert not (tree / ".venv").exists()
 
 
-def test_a_tree_that_was_moved_is_built_anew(tree: Path) -> None:
+def test_a_tree_that_was_moved_is_built_again(tree: Path) -> None:
     moved = tree.rename(tree.with_name("elsewhere"))
 
     done = begin(moved)

@@ -57,7 +57,7 @@ def test_notes(name):
 def ran(folder: Path, text: str, *words: str) -> int:
     """The status of pytest on that module."""
     if refused := surroundings.refusal():
-        pytest.skip(f"no namespaces can be had here: {refused}")
+        pytest.skip(f"no namespaces are available here: {refused}")
     (folder / "test_it.py").write_text(text)
     (folder / "pytest.ini").write_text("[pytest]\n")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "bounds", *words]

@@ -102,7 +102,7 @@ def test_a_side_of_a_difference_is_never_below_nothing(cost: str, said: str) -> 
 def test_a_reading_that_falls_makes_no_rate_below_nothing() -> None:
     readings = [
         reading(1, cpu_user_ns=500_000_000),
-        reading(2, cpu_user_ns=490_000_000),  # a kernel that splits run time anew
+        reading(2, cpu_user_ns=490_000_000),  # a kernel that splits run time again
         reading(3, cpu_user_ns=600_000_000),
     ]
     life: dict[str, Any] = {"end_ns": 103 * 10**9, "cpu_user_ns": 600_000_000}

@@ -30,7 +30,7 @@ TABLE = source.Printed(
 )
 
 
-def weigh_anew(
+def weigh_again(
     archive: Path,
     times: float = 2.0,
     *,
@@ -54,12 +54,12 @@ def weigh_anew(
 
 @pytest.fixture
 def weighed(tmp_path: Path) -> Callable[..., Evaluation]:
-    return partial(weigh_anew, tmp_path / "archive")
+    return partial(weigh_again, tmp_path / "archive")
 
 
 @pytest.fixture(scope="module")
 def usual(tmp_path_factory: pytest.TempPathFactory) -> Evaluation:
-    return weigh_anew(tmp_path_factory.mktemp("usual"))
+    return weigh_again(tmp_path_factory.mktemp("usual"))
 
 
 @pytest.fixture(scope="module")
@@ -390,7 +390,7 @@ def test_a_browser_draws_every_chart_on_a_phone_without_fetching_anything(
 @pytest.mark.skipif(BROWSER is None, reason=f"none of {', '.join(BROWSERS)} is installed")
 @pytest.mark.parametrize(("times", "label"), [(1.9, "0.6"), (12, "1/10")])
 def test_only_round_parts_are_written_as_parts(tmp_path: Path, times: float, label: str) -> None:
-    seen = seen_in_browser(page.html(weigh_anew(tmp_path / "archive", times), tables=()), tmp_path)
+    seen = seen_in_browser(page.html(weigh_again(tmp_path / "archive", times), tables=()), tmp_path)
 
     texts = seen["forests"]
     assert isinstance(texts, list)

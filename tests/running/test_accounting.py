@@ -286,7 +286,7 @@ def test_many_processes_between_two_marks_are_all_in_them_though_nobody_reads(
         assert watched.stdout is not None
         accountant = HostMonitor(watched.pid, detail="life", may_stop=True)
         before = accountant.mark()
-        watched.stdin.write("500\n")  # records of so many would not fit into a pipe
+        watched.stdin.write("500\n")  # records of that many would not fit into a pipe
         watched.stdin.flush()
         assert watched.stdout.readline() == "done\n"
         after = accountant.mark()

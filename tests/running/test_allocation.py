@@ -15,7 +15,7 @@ CELLS = tuple(Cell(f"w{number:02}") for number in range(40))
 
 
 def _near(blocks: int, needed: int | None, *, narrowing: float = 0.0) -> tuple[Horizon, ...]:
-    """What a cell with so many blocks is worth: a verdict after so many, and narrower intervals."""
+    """What a cell with that many blocks is worth: a verdict after that many, and narrower intervals."""
     one = Horizon(blocks + 1, narrowing or 0.5 / max(1, blocks))
     if needed is None or blocks < 1:
         return (one,)

@@ -540,7 +540,7 @@ def test_a_pair_that_is_no_longer_decided_is_opened_again_and_told_of(laboratory
     ]
     assert of_b[0] == 0
     assert of_b[-1] == 5
-    assert 3 <= len(of_b) < 6  # it goes on with the others' next block: pairs are of one time
+    assert 3 <= len(of_b) < 6  # it resumes with the others' next block: pairs are of one time
     of_a = [
         one.trial.block for one in _outcomes(events) if (one.trial.system, one.trial.cell) == ("a", SIEVE)
     ]

@@ -245,7 +245,7 @@ def test_the_journal_s_account_of_time_leaves_a_stop_out(tmp_path: Path) -> None
 
 @pytest.mark.quiet
 @pytest.mark.program
-def test_ctrl_z_leaves_a_terminal_with_its_cursor_and_fg_draws_anew(tmp_path: Path) -> None:
+def test_ctrl_z_leaves_a_terminal_with_its_cursor_and_fg_draws_again(tmp_path: Path) -> None:
     archive = tmp_path / "archive"
     (tmp_path / "slow.toml").write_text(STUDY.format(budget="60s", blocks=20))  # it is over by Ctrl-C
     process, terminal = pty.fork()

@@ -35,7 +35,7 @@ def test_a_real_server_serves_many_clients(server: str, build: str, open_directo
 
 
 @pytest.mark.parametrize("connection", [0, 1, 2])
-def test_connections_are_kept_or_made_anew(connection: int, open_directory: Path) -> None:
+def test_connections_are_kept_or_made_again(connection: int, open_directory: Path) -> None:
     with Agent(open_directory) as agent:
         found = figures(
             agent.perform(

@@ -15,7 +15,7 @@ from steelyard.programs import built
 from steelyard.study import bounds, model, plan, study_file
 from steelyard.text import quoted
 
-# So many times as many in a run by hand.
+# That many times as many in a run by hand.
 TIMES = int(os.environ.get("STEELYARD_EXAMPLES", "1"))
 _SENTENCE_MOST = 1000
 BUNDLED = [file.read_text(encoding="utf-8") for file in study_file.bundled().values()]

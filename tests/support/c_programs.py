@@ -10,7 +10,7 @@ from pathlib import Path
 import places
 
 ROOT = places.ROOT
-TOOLS = Path(sys.executable).parent  # another ninja than this one would build all anew
+TOOLS = Path(sys.executable).parent  # another ninja than this one would build all again
 
 
 @cache

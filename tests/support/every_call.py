@@ -217,8 +217,8 @@ def once(
             raise NotSo(f"killed at call {at}: left behind: {remains}")
         time.sleep(0.02)
     count = sum(map(len, before.values()))
-    resumed, anew = int("resuming" in said), int(len(after) > 1)
-    return Counter(kills=1, promised=count, resumed=resumed, anew=anew)
+    resumed, again = int("resuming" in said), int(len(after) > 1)
+    return Counter(kills=1, promised=count, resumed=resumed, again=again)
 
 
 def main() -> int:

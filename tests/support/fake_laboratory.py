@@ -32,7 +32,7 @@ class Laboratory:
     def __init__(self) -> None:
         self.now = 0.0
         self.trial_s: dict[str, float] = {}  # by system; 1 s otherwise
-        self.times: dict[str, float] = {}  # by workload: so many times as long; once otherwise
+        self.times: dict[str, float] = {}  # by workload: that many times as long; once otherwise
         self.start_s: dict[str, float] = {}  # by system; nothing otherwise
         self.behave: Callable[[str, str, int], str | BaseException] = lambda system, workload, number: "ok"
         self.starts: Callable[[str, int], BaseException | None] = lambda system, number: None

@@ -39,5 +39,5 @@ def _download(meta: str, cache: Path) -> str:
             subprocess.run(["dpkg", "-x", package, cache], check=True)
             package.unlink()
     except (OSError, ValueError, subprocess.SubprocessError) as error:
-        pytest.skip(f"{meta} cannot be had: {error}")
+        pytest.skip(f"{meta} is not available: {error}")
     return str(name).removeprefix("linux-image-")

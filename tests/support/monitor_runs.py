@@ -244,7 +244,7 @@ def by_strace(command: Sequence[str | Path], directory: Path) -> dict[str, tuple
 
 
 def drawn(seed: int, births: int, one_in: int) -> list[int]:
-    """Which of so many children --children 1/one_in follows, by number from 0: splitmix64, as in draw.h."""
+    """Which of that many children --children 1/one_in follows, by number from 0: splitmix64, as in draw.h."""
     most = (1 << 64) - 1
 
     def follows(number: int) -> bool:
@@ -300,7 +300,7 @@ def running(*command: str | Path, stdout: int | None = None) -> Iterator[subproc
 
 @contextmanager
 def few_processes(most: int) -> Iterator[list[str]]:
-    """Words that put a command into a control group in which there can be so many processes."""
+    """Words that put a command into a control group in which there can be that many processes."""
     root = next(filter(Path.is_dir, map(Path, ("/sys/fs/cgroup/pids", "/sys/fs/cgroup"))), Path("/nowhere"))
     try:
         group = Path(tempfile.mkdtemp(prefix=surroundings.group_prefix(), dir=root))

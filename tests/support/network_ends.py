@@ -30,5 +30,5 @@ def without_namespaces() -> tuple[str, ...]:
     none = 'echo 0 > /proc/sys/user/max_net_namespaces && exec "$@"'
     under = ("unshare", "--user", "--map-root-user", "sh", "-c", none, "sh")
     if subprocess.run([*under, "true"], check=False, stderr=subprocess.DEVNULL).returncode:
-        pytest.skip("no user namespace to be had")
+        pytest.skip("no user namespace available")
     return under

@@ -104,7 +104,7 @@ SOME_OR_ALL = pytest.mark.parametrize(
 
 
 def some(most: int) -> list[built.Workload]:
-    """So many workloads at most, drawn by a seed that is printed, in their order."""
+    """That many workloads at most, drawn by a seed that is printed, in their order."""
     everything = built.catalogue().workloads
     seed = random.randrange(1 << 32)
     drawn = random.Random(seed).sample(range(len(everything)), min(most, len(everything)))
@@ -126,7 +126,7 @@ def plan(
     budget_s: float = 1e6,
     margins: Mapping[str, float] | None = None,
 ) -> Plan:
-    """A plan for these workloads (`syscall` if none is named), of so many blocks a cell."""
+    """A plan for these workloads (`syscall` if none is named), of that many blocks a cell."""
     levels = (("copies", tuple(copies)),) if copies else ()
     study = Study(
         name="small",

@@ -55,7 +55,7 @@ def take(path: str, how: str) -> None:
 
 
 def own(path: str) -> str:
-    """The path with this process's number for `self`, which is looked up anew by each process."""
+    """The path with this process's number for `self`, which is looked up again by each process."""
     number = str(os.getpid())
     return path.replace("/proc/self/", f"/proc/{number}/").replace("/task/self/", f"/task/{number}/")
 

@@ -39,7 +39,7 @@ def trial(
     reason: str | None = None,
 ) -> Iterator[Record]:
     """The records that answer the request, each made when it is asked for. `durations_ns` says what batches
-    take, of so many operations, at each of the `points` of a curve. Where the request does not say how many
+    take, of that many operations, at each of the `points` of a curve. Where the request does not say how many
     a batch has, it has `operations`; `used` is how many there were in all, at least."""
     _, name, workload, *_ = request.split()
     asked = settings_of(request)

@@ -38,7 +38,7 @@ def definition(text: str) -> SystemDefinition:
 
 
 def fresh(text: str) -> System:
-    """A system whose files are on a file system of that description; skips where it cannot be had."""
+    """A system whose files are on a file system of that description; skips where it is not available."""
     made = systems.find("fresh", [definition(text)])
     try:
         check(made)
@@ -131,7 +131,7 @@ def test_every_workload_runs_there_or_says_why_not(place: Path) -> None:
             assert end["status"] in ("ok", "unsupported"), (workload.name, end)
 
 
-def test_each_start_makes_it_anew(place: Path) -> None:
+def test_each_start_makes_it_again(place: Path) -> None:
     system = fresh('base = "native"\nfilesystem = "ext4"\nsize = "16MiB"')
     assert system.boot
     for _ in range(2):

@@ -52,7 +52,7 @@ def rows(archive: Path, query: str) -> list[tuple[Any, ...]]:
 def test_each_block_of_boots_has_every_system_in_a_boot_of_its_own(
     boots: int, machine: Machine, steelyard: Run, archive: Path
 ) -> None:
-    """Two kernels, so many boots of each, two in an order and its reverse; the report says so."""
+    """Two kernels, that many boots of each, two in an order and its reverse; the report says so."""
     study = machine.study(design=f'blocks = {2 * boots}\nbudget = "20m"')
     plan = steelyard("plan", str(study), timeout=60)
     assert "box (ssh:box) will be rebooted for each of a, b in turn" in plan.stdout
@@ -71,7 +71,7 @@ def test_each_block_of_boots_has_every_system_in_a_boot_of_its_own(
     assert order[2:] == order[1::-1][: 2 * (boots - 1)], "the second block has the reverse order of the first"
     assert len({identity for _, _, identity, _ in booted}) == 2 * boots
     assert all(release == machine.releases[system] for system, _, _, release in booted)
-    assert machine.switches() == order, "the machine is booted anew also where it runs the system already"
+    assert machine.switches() == order, "the machine is booted again also where it runs the system already"
     trials = rows(archive, "SELECT system, block, boot, status FROM trials")
     by_boot = defaultdict(set)
     for system, block, boot, status in trials:

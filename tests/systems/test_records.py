@@ -24,7 +24,7 @@ from steelyard.systems import protocol
 from steelyard.systems.protocol import Record, RefusedRequest
 from steelyard.text import quoted
 
-# So many times as many in a run by hand, and then each time others.
+# That many times as many in a run by hand, and then each time others.
 TIMES = int(os.environ.get("STEELYARD_EXAMPLES", "1"))
 often = settings(max_examples=150 * TIMES, derandomize=TIMES == 1, database=None, deadline=None)
 

@@ -74,7 +74,7 @@ def ledgers() -> None:
 
 @pytest.fixture
 def tuned() -> Iterator[SystemDefinition]:
-    """A system with every tuning; skips where it may not be had."""
+    """A system with every tuning; skips where it is not allowed."""
     found = definition(TUNED.format(huge_pages=another()))
     try:
         check(systems.find("tuned", [found]))

@@ -186,7 +186,7 @@ def test_a_name_is_data(name: str) -> None:
     assert list(found["steelyard_processes"]) == [(shown(name),)]
 
 
-def test_programs_that_name_themselves_anew_do_not_fill_the_store() -> None:
+def test_programs_that_name_themselves_again_do_not_fill_the_store() -> None:
     many = [monitor_records.process(1000 + number, f"worker {number}") for number in range(1000)]
     found = metrics(tally_of(monitor_records.head(), *many))
 

@@ -235,7 +235,7 @@ def test_calls_counted_exactly_are_added_and_ordered() -> None:
 
 
 def in_windows(pid: int, ran_ns: int, windows: Sequence[tuple[float, int]], **more: Any) -> Line:
-    """A process that ran so long in all, and in each window for a time in which it made so many reads."""
+    """A process that ran so long in all, and in each window for a time in which it made that many reads."""
     made = sum(calls for _, calls in windows)
     ran = sum(run for run, _ in windows)
     expanded = made * ran_ns / ran if ran else None
@@ -337,7 +337,7 @@ def test_no_interval_goes_below_what_was_seen() -> None:
 
 
 def also_counted(one: Line, sure: int, *, ran_ns: int) -> Line:
-    """The same process, of which besides, while it ran so long more, so many calls were counted."""
+    """The same process, of which besides, while it ran so long more, that many calls were counted."""
     made = one["calls"]["read"]
     made |= {"in_windows": made["calls"], "errors_in_windows": 0, "weighted_errors": 0.0}
     made |= {
@@ -455,7 +455,7 @@ class Counted(dict[str, int | None]):
 
 
 def taken_by_summing_up(*, types: int, monkeypatch: pytest.MonkeyPatch) -> int:
-    """How often the run times of twenty processes are taken that made so many types of calls."""
+    """How often the run times of twenty processes are taken that made calls of `types` types."""
     windows = {
         f"call_{number}": call(5, 1, expanded=50.0, squares=9.0, products=9.0) for number in range(types)
     }
@@ -529,7 +529,7 @@ def test_windows_cover_the_truth_as_often_as_they_say() -> None:
 def watched_lives(
     chance: random.Random, made: Sequence[int], *, periods: Sequence[float], window: float
 ) -> tuple[expansion.Exposure, expansion.Events]:
-    """What windows see of lives of length 1, one after the other, of which each makes so many calls at random
+    """What windows see of lives of length 1, one after the other, each with the calls of `made` at random
     moments. A window lies at random in each period, and weighs as much as that is long."""
     moments = sorted(life + chance.random() for life, count in enumerate(made) for _ in range(count))
     begin, part = 0.0, []

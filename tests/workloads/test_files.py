@@ -231,7 +231,7 @@ def test_a_disk_without_room_fails_the_trial_with_a_sentence(workload: str, tmp_
 
     records = perform(tmp_path, workload, *settings, "batches=1", under=under)
     if not records:
-        pytest.skip("no mount namespace of one's own is to be had")
+        pytest.skip("no mount namespace of one's own is available")
 
     assert records[-1]["status"] == "failed"
     assert records[-1]["reason"].endswith("No space left on device")

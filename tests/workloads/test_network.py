@@ -48,7 +48,7 @@ def end_of(*words: str, **options: tuple[str, ...]) -> dict:
 
 
 def metrics(records: list[dict]) -> dict[str, float]:
-    """Each metric's sum of durations by its operations; skips, with the reason, what cannot be had here."""
+    """Each metric's sum of durations by its operations; skips what is not available here."""
     if records[-1]["status"] == "unsupported":
         pytest.skip(records[-1]["reason"])
     assert records[-1]["status"] == "ok", records[-1]
@@ -256,7 +256,7 @@ def test_more_may_be_under_way_than_both_ends_have_room_for() -> None:
 
 
 def room_for_files(count: int, hard: int) -> tuple[str, ...]:
-    """A command under which so many files may be open, and `hard` when that is raised."""
+    """A command under which that many files may be open, and `hard` when that is raised."""
     return ("sh", "-c", f'ulimit -Sn {count} && ulimit -Hn {hard} && exec "$@"', "sh")
 
 

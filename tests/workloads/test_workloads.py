@@ -147,7 +147,7 @@ def test_each_operation_enters_the_function_it_claims_to_enter(workload: built.W
 
 @pytest.fixture(scope="module")
 def count_instructions() -> Callable[[str, int], int]:
-    """Counts the instructions of a trial of so many operations in each phase, and the little around them."""
+    """Counts the instructions of a trial of `operations` in each phase, and the little around them."""
     counter = c_programs.program("tests/agent/count_instructions")
 
     @cache
@@ -349,7 +349,7 @@ def test_the_shell_is_unsupported_where_a_utility_is_missing(tmp_path: Path) -> 
         [*inside, "run", "shell"], capture_output=True, stdin=subprocess.DEVNULL, check=False
     )
     if not answer.stdout:
-        pytest.skip(f"no root of its own to be had: {answer.stderr.decode().strip()}")
+        pytest.skip(f"no root of its own available: {answer.stderr.decode().strip()}")
 
     end = json.loads(answer.stdout.splitlines()[-1])
     assert end["status"] == "unsupported"

@@ -10,7 +10,7 @@
 
 enum { RANDOM_MOST = 64 };
 
-/* So many random bytes, RANDOM_MOST at most, as hexadecimal digits and a NUL. Returns an
+/* `bytes` random bytes, at most RANDOM_MOST, as hexadecimal digits and a NUL. Returns an
  * outcome. */
 static inline int random_text(char *text, size_t bytes)
 {

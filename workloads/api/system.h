@@ -31,7 +31,7 @@ int refuse_emulator(void);
 
 /* ---- Directories ---- */
 
-/* Makes a directory that nobody else has: the last six characters of `name` are replaced. */
+/* Makes a directory of its own: the last six characters of `name` are replaced. */
 int directory_make_fresh(char *name);
 /* Asks the file system to lay what is made in this directory apart from each other, if it can be
  * asked: ext2 to ext4 then give each directory in it a block group of its own, so that a trial does
@@ -111,7 +111,7 @@ char *program_find(const char *name);
 /* Waits for its end. Returns 0, or -1 with errno. */
 int process_wait(struct process *process, struct process_end *end);
 
-/* Waits until one of them ends, or so many milliseconds have passed (-1: for ever); ignores those
+/* Waits until one of them ends, or that many milliseconds have passed (-1: for ever); ignores those
  * whose id is 0. Returns its index, -1 with errno, or -2 if none ended or none is left. On POSIX
  * the caller may have no other children meanwhile, because their ends would be lost. The array must
  * stay where it is from the first call to the last. */

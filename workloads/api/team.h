@@ -9,8 +9,8 @@
 
 enum { TEAM_MOST = 512 };
 
-/* In setup: starts so many threads, which wait. When the first of them fails, it calls failed(), or
- * NULL, so that the others end soon. */
+/* In setup: starts that many threads, which wait. When the first of them fails, it calls failed(),
+ * or NULL, so that the others end soon. */
 int team_start(unsigned count, void (*failed)(void));
 
 /* Has each thread call work(member) once, with members from 0; without threads this one does, as

@@ -105,7 +105,7 @@ struct machine_code {
 int machine_code_map(const struct machine_code *code, void **callable);
 void machine_code_unmap(const struct machine_code *code, void **callable);
 
-/* Checks that the first thread has so many bytes of stack left, and touches them page by page,
+/* Checks that the first thread has that many bytes of stack left, and touches them page by page,
  * before anything is timed. Returns 0, or what unsupported() returned. stack_touch only touches
  * them: for a thread whose stack is known to be large enough. */
 int stack_take(size_t bytes);
@@ -115,8 +115,8 @@ void stack_touch(size_t bytes);
  * tenths of memory and swap in a guest that was started in order to page (measurement.md). */
 uint64_t memory_allowed(void);
 
-/* Lets this process have so many open files beside the usual ones. Returns 0, or what unsupported()
- * returned. POSIX only. */
+/* Lets this process have that many open files beside the usual ones. Returns 0, or what
+ * unsupported() returned. POSIX only. */
 int files_allow(uint64_t count);
 
 /* One timed activity. A workload has one, whose metric is "time" or "bandwidth", or up to
@@ -189,21 +189,21 @@ struct workload {
 	const uint64_t         *bytes;      /* that an operation moves: makes bandwidths; or NULL */
 	uint64_t                performances; /* batches, each of one long operation that is not
 	                                         repeated to find a size; 0: as usual */
-	const uint64_t *pass; /* or NULL: such a batch is so many operations, unless the request
+	const uint64_t *pass; /* or NULL: such a batch is that many operations, unless the request
 	                         says how many; known after setup */
 	uint64_t long_ns;     /* not 0: an operation may take seconds, and one that takes so long is
 	                         done once in a trial, unless the request has a number of batches */
 	uint64_t regains_ns;  /* in which it regains what another process's work between its batches
 	                         has taken: caches, what the processor has learnt of branches */
-	const uint64_t *at_once; /* or NULL: so many operations go on at once, and a batch that the
+	const uint64_t *at_once; /* or NULL: that many operations run at once, and a batch that the
 	                            system sizes has several for each */
-	const uint64_t *cycle;   /* or NULL: one operation in so many is a longer one, and a batch
+	const uint64_t *cycle;   /* or NULL: one operation in that many is a longer one, and a batch
 	                            that the system sizes is whole cycles; known after setup */
 	const struct machine_code *code; /* which it executes; or NULL */
 	/* What tests count from outside: at least one of the three, except in `null`. */
 	const struct call *calls; /* ends with a NULL name; or NULL */
 	void (*counted)(void);    /* a function that each operation enters once; or NULL */
-	uint64_t instructions;    /* at least so many in an operation of this process, at
+	uint64_t instructions;    /* at least that many in an operation of this process, at
 	                             sizes of 4096; or 0 */
 };
 

@@ -15,7 +15,7 @@
  *              carry the SHA-256 of the bytes: times of different bytes compare compilers.
  * After        the LINPACK benchmark (Dongarra, Bunch, Moler and Stewart, 1979); Gonçalves
  *              (IME-USP, 2001), who compared Linux and Windows NT by one machine code, and lost
- *              processes because nobody had checked the stack.
+ *              processes because the stack had not been checked.
  */
 #include "linp.h"
 

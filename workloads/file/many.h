@@ -20,7 +20,7 @@ int many_begin(uint64_t size);
 /* Before a batch: removes all there are, and enters the next directory. */
 int many_next(void);
 
-/* Create so many files; remove so many, in the order in which they were created. */
+/* Create that many files; remove that many, in the order of their creation. */
 int many_create(uint64_t files);
 int many_remove(uint64_t files);
 

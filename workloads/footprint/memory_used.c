@@ -1,7 +1,7 @@
 /* memory_used -- how much memory is in use on this system.
  *
  * Measures     MemTotal less MemAvailable of /proc/meminfo, once a trial: what the kernel and all
- *              processes hold that cannot be had back at once. On a system that is booted for the
+ *              processes hold that it cannot get back at once. On a system that is booted for the
  *              comparison that is what it takes after its start.
  * Leaves out   files in the cache, which make room when somebody needs it. What a sandbox or a
  *              machine's emulator takes of the host beside what its guest sees.

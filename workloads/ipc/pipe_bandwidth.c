@@ -8,7 +8,7 @@
  * Beware       the size of the pipe (64 KiB on Linux, different elsewhere) decides how often the
  *              two must wait for each other. With place=1 one processor makes both copies. With
  *              place=2 two processors make them at the same time, and the bytes go from one
- *              processor's cache to the other's. With place=0 the scheduler decides anew in each
+ *              processor's cache to the other's. With place=0 the scheduler decides again in each
  *              trial. Blocks that fit into the caches stay there, so this does not measure memory.
  *              Each batch begins and ends with an empty pipe. Under Wine, a block larger than the
  *              pipe's 64 KiB takes several writes.

@@ -6,7 +6,7 @@
  *              byte.
  * Beware       with place=1 it measures the scheduler's switch between the processes, with place=2
  *              the wake-up of a waiting processor, which costs more where a host must wake the
- *              processor of a virtual machine. With place=0 the scheduler decides anew in each
+ *              processor of a virtual machine. With place=0 the scheduler decides again in each
  *              trial. On two processors, a read may find its byte already there if the other
  *              process was quick, and then does not sleep. What the C library has registered with
  *              the kernel is part of the time: with place=1, the restartable sequences of glibc

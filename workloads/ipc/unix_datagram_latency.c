@@ -5,7 +5,7 @@
  * Leaves out   creating the process, the sockets and their connection (in setup). An address with
  *              each datagram: the sockets are connected and have no names. Bandwidth.
  * Beware       with place=1 it measures the scheduler's switch between the processes, with place=2
- *              the wake-up of a waiting processor; with place=0 the scheduler decides anew in each
+ *              the wake-up of a waiting processor; with place=0 the scheduler decides again in each
  *              trial. The calls are write and read, as in a program that does not know what it
  *              writes to; send and recv cause the same work.
  * After        lat_unix of lmbench (McVoy and Staelin, 1996), which uses a stream.

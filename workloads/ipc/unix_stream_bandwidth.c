@@ -11,7 +11,7 @@
  *              which decides how often the two must wait for each other. With place=1 one processor
  *              makes both copies. With place=2 two processors make them at the same time, and the
  *              bytes go from one processor's cache to the other's. With place=0 the scheduler
- *              decides anew in each trial. Each batch begins and ends with an empty stream.
+ *              decides again in each trial. Each batch begins and ends with an empty stream.
  * After        bw_unix of lmbench (McVoy and Staelin, 1996).
  */
 #include "blocks.h"

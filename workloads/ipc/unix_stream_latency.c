@@ -5,7 +5,7 @@
  *              socket layer and a buffer of its own.
  * Leaves out   creating the process, the sockets and their connection (in setup). Bandwidth.
  * Beware       with place=1 it measures the scheduler's switch between the processes, with place=2
- *              the wake-up of a waiting processor; with place=0 the scheduler decides anew in each
+ *              the wake-up of a waiting processor; with place=0 the scheduler decides again in each
  *              trial. The calls are write and read, as in a program that does not know what it
  *              writes to; send and recv cause the same work.
  * After        lat_unix of lmbench (McVoy and Staelin, 1996).

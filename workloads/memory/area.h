@@ -1,7 +1,7 @@
 /* area.h -- what the memory workloads share: areas of exactly the curve's size, and the cells that
  * prove that a batch made its passes.
  *
- * An area is mapped anew at each size, so that it gets other pages; the system chooses the size of
+ * An area is mapped again at each size, so that it gets other pages; the system chooses the size of
  * the pages. Its contents are not zero, because some processors treat zeros specially.
  */
 #ifndef STEELYARD_AREA_H

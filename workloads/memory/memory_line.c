@@ -8,7 +8,7 @@
  *              stride of that higher level.
  * Leaves out   different lengths in different caches: it shows the shortest.
  * Beware       prefetchers would learn that a word's neighbour follows, so the 128 words of 64
- *              pairs are visited in an order of their own, shuffled anew for each 64 pairs. A
+ *              pairs are visited in an order of their own, shuffled again for each 64 pairs. A
  *              prefetcher that always fetches lines in pairs makes a stride of one line faster than
  *              longer ones; a level between the two shows this. The area is 64 MiB, or what memory
  *              allows. It only has to be larger than the second-level cache, because the workload

@@ -36,7 +36,7 @@ static int arrange(void)
 	return 0;
 }
 
-/* Where each of so many chains is at a position of the whole chase. */
+/* Where each chain is at a position of the whole chase. */
 static size_t chain_position(size_t chain, size_t chains)
 {
 	return chase_after(&chase, chase.position, chain * (chase.count / chains));

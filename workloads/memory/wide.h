@@ -89,7 +89,7 @@ static inline uint64_t last_cache(void)
 	return most ? most : 32 << 20;
 }
 
-/* The size from which so many areas hardly fit into the caches: `asked`, or if that is 0, where
+/* The size from which that many areas hardly fit into the caches: `asked`, or if that is 0, where
  * they are together larger than three quarters of the last-level cache. */
 static inline uint64_t far_size(uint64_t asked, uint64_t areas)
 {

@@ -55,7 +55,7 @@ int flows_report_round_trip(uint64_t operations);
 int flows_report_retransmits(uint64_t operations);
 int flows_report_window(uint64_t operations);
 int flows_report_lost(uint64_t operations);
-/* Performs so many operations more, each with its time. */
+/* Performs that many more operations, each with its time. */
 int flows_report_latency_50(uint64_t operations);
 int flows_report_latency_90(uint64_t operations);
 int flows_report_latency_99(uint64_t operations);

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* Whatever the near end sends over TCP besides its data takes so many bytes, or a multiple. Linux
+/* Whatever the near end sends over TCP besides its data takes this many bytes, or a multiple. Linux
  * copies what a thread sends, over whichever socket, into pages one after the other. To places that
  * do not begin where a line of the cache does, some processors (AMD's Zen 4) may copy at a quarter
  * of their speed: behind messages of 8 bytes one batch in five took twice as long. */
@@ -40,10 +40,10 @@ enum service {
 /* The role of a flow's socket, in the words of the near end. */
 enum role {
 	ROLE_TRANSACTIONS = 't', /* requests, each answered by a response */
-	ROLE_SEND = 's',         /* a count, then so many bytes; the far end answers by one byte */
-	ROLE_RECEIVE = 'r',      /* a count, which the far end answers by so many bytes */
-	ROLE_IDLE = 'i',         /* nothing */
-	ROLE_CONTROL = 'c',      /* the order, and what follows it */
+	ROLE_SEND = 's',    /* a count, then that many bytes; the far end answers by one byte */
+	ROLE_RECEIVE = 'r', /* a count, which the far end answers with that many bytes */
+	ROLE_IDLE = 'i',    /* nothing */
+	ROLE_CONTROL = 'c', /* the order, and what follows it */
 };
 
 struct order {

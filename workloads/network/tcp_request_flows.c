@@ -4,7 +4,7 @@
  *              time of a transaction is all flows' time by their transactions, so that its inverse
  *              is their rate together. Where it stops to fall is what the two ends can do at most.
  * Leaves out   what it costs (tcp_request with a few numbers of flows says that). Connecting: for
- *              each number the far end and the flows are made anew, untimed.
+ *              each number a new far end and new flows are made, untimed.
  * Beware       as of tcp_request. With more flows than processors the scheduler's turns are
  *              measured as well.
  * After        the connection counts of neper and wrk.

@@ -2,7 +2,7 @@
  *
  * Measures     how fast the bytes of writes of `size` bytes arrive: copying into the kernel, TCP
  *              and IP, the device, and the far end's reading and copying out. A batch ends when the
- *              far end says that it has read all of it. With `flows`, so many connections do this
+ *              far end says that it has read all of it. With `flows`, that many connections do this
  *              at once. "demand" is all processor time of this machine for a KB, and is divided
  *              into that of both ends' processes and the rest.
  * Leaves out   making the connections (in setup). The disk: what is sent is in memory.

@@ -1,4 +1,4 @@
-/* transactions.h -- what tcp_request and udp_request share: so many requests under way, and the
+/* transactions.h -- what tcp_request and udp_request share: several requests under way, and the
  * next one for each response.
  */
 #ifndef STEELYARD_TRANSACTIONS_H

@@ -282,7 +282,7 @@ static int enter_directory(void)
 	return fail("chdir");
 }
 
-/* The command's input and output are opened anew for each of its starts; whether they can be is
+/* The command's input and output are opened again for each of its starts; whether they can be is
  * found out once. */
 static int try_files(void)
 {

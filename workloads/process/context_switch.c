@@ -8,7 +8,7 @@
  * Beware       it is only the switch if all processes share one processor: place=1. With place=2
  *              every second process has another processor, and each hand-over (except one, if their
  *              number is odd) wakes a processor that was waiting. With place=0 the scheduler
- *              decides anew in each trial, and the time may be a switch, a wake-up or both. A
+ *              decides again in each trial, and the time may be a switch, a wake-up or both. A
  *              kernel may let the woken process run before the waker sleeps, and then switches
  *              twice for one hand-over. Each batch makes two hand-overs more than it counts, to and
  *              from the trial's own process, which sleeps meanwhile. The compiler may sum several

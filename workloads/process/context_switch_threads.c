@@ -8,7 +8,7 @@
  * Beware       it is only the switch if all threads share one processor: place=1. With place=2
  *              every second thread has another processor, and each hand-over (except one, if their
  *              number is odd) wakes a processor that was waiting. With place=0 the scheduler
- *              decides anew in each trial. Each batch makes two hand-overs more than it counts, to
+ *              decides again in each trial. Each batch makes two hand-overs more than it counts, to
  *              and from the first thread, which sleeps meanwhile. In a process with several
  *              threads, the kernel checks at each write and read who else may use an open file. It
  *              does so in both phases, because the threads wait while the overhead is measured.

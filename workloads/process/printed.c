@@ -72,7 +72,7 @@ void printed_child(void)
 	sigprocmask(SIG_SETMASK, &s.awaiting, NULL);
 }
 
-/* Takes what is there, in so many rounds at most; 0: until nothing is. */
+/* Takes what is there, in at most that many rounds; 0: until nothing is. */
 static void hear(int rounds)
 {
 	static char rest[65536];

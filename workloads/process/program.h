@@ -74,7 +74,7 @@ static inline int await_exit(pid_t child, int expected)
 	return 0;
 }
 
-/* Makes so many processes by fork, one after another. Each calls become() and must exit with that
+/* Makes that many processes by fork, one after another. Each calls become() and must exit with that
  * status. */
 INLINED int fork_each(uint64_t operations, void (*become)(void), int expected)
 {

@@ -48,7 +48,7 @@ struct database_work {
 int database_start(const struct database_work *work);
 void database_end(void);
 
-/* Executes a statement that affects so many rows, or (database_select) that answers with one
+/* Executes a statement that affects that many rows, or (database_select) that answers with one
  * row. */
 __attribute__((format(printf, 3, 4))) int database_change(struct link *link, uint64_t affected,
                                                           const char *format, ...);
@@ -66,7 +66,7 @@ enum { WORDS_LENGTH = 100 };
 #define DATABASE_COLUMNS \
 	"(id INTEGER PRIMARY KEY, number INTEGER NOT NULL, words VARCHAR(100) NOT NULL)"
 void words_of(uint64_t id, char words[WORDS_LENGTH + 1]);
-/* Makes the table `items` anew, with `rows` rows whose numbers are 0. */
+/* Makes a new table `items`, with `rows` rows whose numbers are 0. */
 int items_make(struct link *link, uint64_t rows);
 
 #endif

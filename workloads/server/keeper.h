@@ -34,7 +34,7 @@ struct keeper_order {
 enum { KEEPER_NOT_STARTED = 126 };
 int keeper_start(struct keeper *keeper, const struct keeper_order *order);
 
-/* Whether the server's first process has ended within so many milliseconds (-1: for ever); its wait
+/* Whether the server's first process ends within that many milliseconds (-1: for ever); its wait
  * status then is in *status. */
 int keeper_has_ended(struct keeper *keeper, int patience_ms, int *status);
 

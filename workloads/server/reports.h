@@ -16,7 +16,7 @@ void reports_begin(struct histogram *latencies);
 /* Before each batch, untimed: takes the server's processor time, and forgets batches of another
  * size. Returns whether it forgot. */
 int reports_before(uint64_t operations);
-/* Right after a batch, which made so many requests. */
+/* Right after a batch, which made that many requests. */
 void reports_after(uint64_t requests);
 
 extern uint64_t reported_ns;

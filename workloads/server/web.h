@@ -64,7 +64,7 @@ int web_serve(struct reference *page);
 
 int web_setup(void);
 void web_teardown(void);
-/* Before and as a batch of so many operations, each of so many requests. */
+/* Before and as a batch of `operations`, each of `requests` requests. */
 int web_before(uint64_t operations);
 int web_fetch(uint64_t operations, uint64_t requests);
 

@@ -8,7 +8,7 @@
  *              processor time of all the server's processes a request, "client" that of the load
  *              generator. "connections" are those opened, "connecting" the time in which that was
  *              done, "longest_wait" is the longest time of a request, and "silent" the share of the
- *              time in which requests waited and none was answered. With `rate`, so many requests
+ *              time in which requests waited and none was answered. With `rate`, that many requests
  *              are sent a second, whatever the server does, and latencies count from the moment at
  *              which each was to be sent.
  * Leaves out   the network between machines: client and server share a loopback interface and the

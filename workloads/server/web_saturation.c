@@ -16,7 +16,7 @@
  * Leaves out   what web_requests leaves out.
  * Beware       one search is rough: a step of 200 ms has some thousand requests, and the last
  *              halves a range of 3 %. Its scatter is the trials', which give the interval.
- *              `clients` is the number of connections: a server of so many processes serves no
+ *              `clients` is the number of connections: a server of that many processes serves no
  *              more. A rate is not held either if the load generator works more than 80 % of the
  *              time. A step that was not held while one request in a hundred left late by a tenth
  *              of the limit is tried again, three times in all.
@@ -60,7 +60,7 @@ static struct {
 	struct probe     held, beyond;
 } s;
 
-/* So many requests a second; 0: as fast as the clients go. Returns an outcome. */
+/* At that many requests a second; 0: as fast as the clients go. Returns an outcome. */
 static int load(double rate, uint64_t seed, struct probe *probe)
 {
 	struct result *found = s.found;

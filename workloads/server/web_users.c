@@ -15,7 +15,7 @@
  * Beware       `off_permille` scales the pauses: at 1000 a user asks for an object in 3 s, and it
  *              takes tens of thousands of users to fill a server of today. Pauses have no finite
  *              variance, so batches must hold thousands of files: batch_ns=500000000. The file set
- *              is one of a seed, and the sequence of references begins anew when it is over. All
+ *              is one of a seed, and the sequence of references starts again when it is over. All
  *              answers' lengths are checked and 1 body in 100 to its last byte; one file that
  *              fails, fails the trial.
  * After        SURGE (Barford and Crovella, SIGMETRICS 1998), from the published model; Kretschek

@@ -46,7 +46,7 @@ int area_is_direct(void);
 /* Opens the file (flags as of open(2)); a new one if there is none. */
 int area_open(int flags, int *file);
 
-/* For `before`: brings the data to where they shall be. Of a batch that reads, or writes, so many
+/* For `before`: brings the data to where they shall be. Of a batch that reads, or writes, that many
  * bytes, each of them once; of one that reads each of them many times, 0. */
 int area_arrange(uint64_t operations, uint64_t bytes);
 
@@ -56,7 +56,7 @@ int area_came(void);
 /* The bytes of the file that are in this system's cache now; UINT64_MAX: not known. */
 uint64_t area_resident(void);
 
-/* For a workload that makes the file anew in each batch: removes it, and brings everything to the
+/* For a workload that makes a new file in each batch: removes it, and brings everything to the
  * device. */
 int area_renew(void);
 

@@ -29,7 +29,7 @@ extern uint64_t entries_count, entries_random, entries_beside, entries_shared, e
 int entries_begin(void);
 void entries_end(void);
 
-/* `before` of a batch of so many operations that make files, that ask for them, that remove
+/* `before` of a batch of `operations` that make files, that ask for them, that remove
  * them. */
 int entries_before_making(uint64_t operations);
 int entries_before_asking(uint64_t operations);

@@ -23,7 +23,7 @@ static int setup(void)
 	if (!strcmp(area_cache, "direct"))
 		return fail_check("cache is 'direct', and must be warm or limited: the C library's "
 		                  "buffer is not aligned");
-	return phase_begin_anew();
+	return phase_begin_new();
 }
 
 static int write_block(const unsigned char *from)
@@ -83,7 +83,7 @@ const struct workload workload_file_character_write = {
 	.summary = "a new large file written character by character (putc)",
 	.operation = "block of characters",
 	.setup = setup,
-	.before = phase_before_anew,
+	.before = phase_before_new,
 	.phases = phases,
 	.teardown = phase_end,
 	.parameters = parameters,

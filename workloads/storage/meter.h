@@ -2,7 +2,7 @@
  *
  * Reported beside the time: the latencies of operations; the processor time of this process, and of
  * the whole machine, because what a kernel writes back later stands in no process's account; the
- * bytes that the device of the directory read and wrote, for whoever it was; and how much of the
+ * bytes that the device of the directory read and wrote, for any process; and how much of the
  * file was in the cache before. All cover the batches of the last size, which are the measured
  * ones, and are per operation.
  *
@@ -27,12 +27,12 @@ struct lane {
 	uint32_t          state, until;    /* the latter: operations until the next that is timed */
 };
 
-/* In setup: so many threads will count. */
+/* In setup: that many threads will count. */
 int meter_begin(uint64_t lanes);
 void meter_end(void);
 /* The first thing in `before`, untimed: closes the account of the batch before. The last thing
- * there: opens that of the next one, of whose file so many bytes are in the cache (UINT64_MAX: not
- * known). */
+ * there: opens that of the next one, of whose file that many bytes are in the cache (UINT64_MAX:
+ * not known). */
 void meter_close(void);
 void meter_open(uint64_t operations, uint64_t resident);
 

@@ -25,7 +25,7 @@ int phase_begin_cached(int flags, const char *why)
 	                        : phase_begin(flags, 1);
 }
 
-int phase_begin_anew(void)
+int phase_begin_new(void)
 {
 	int outcome = area_begin();
 
@@ -69,7 +69,7 @@ int phase_before_writing(uint64_t operations)
 	return before(operations, 0);
 }
 
-int phase_before_anew(uint64_t operations)
+int phase_before_new(uint64_t operations)
 {
 	int outcome;
 

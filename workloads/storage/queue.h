@@ -1,4 +1,4 @@
-/* queue.h -- random access to a large file by io_uring: one thread keeps so many requests
+/* queue.h -- random access to a large file by io_uring: one thread keeps `depth` requests
  * outstanding. */
 #ifndef STEELYARD_STORAGE_QUEUE_H
 #define STEELYARD_STORAGE_QUEUE_H

@@ -49,7 +49,7 @@ static uint64_t resident_by_mincore(int file, uint64_t size)
 	return found < size ? found : size;
 }
 
-/* gVisor says of every page that it is there: also of one that nobody has ever read or written. */
+/* gVisor says of every page that it is there: also of one that was never read or written. */
 static int mincore_lies(void)
 {
 	static int   lies = -1;

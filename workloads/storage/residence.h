@@ -9,7 +9,7 @@
  * where that tells the truth. UINT64_MAX: this system does not say. */
 uint64_t residence_bytes(int file, uint64_t size);
 
-/* What a block device has done since it came up, of whoever asked it. */
+/* What a block device has done since it came up, for all processes. */
 struct device {
 	uint64_t read_bytes, written_bytes;
 };

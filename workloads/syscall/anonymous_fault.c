@@ -9,7 +9,7 @@
  * Beware       the workload asks for no huge pages, so each touch is one fault of one page. A
  *              system other than Linux may still provide several pages at once, and Wine offers no
  *              way to ask. The same few pages come and go, so they may still be in a cache; memory
- *              that nobody has used before costs more. Each page is checked to come as zeros,
+ *              that was never used before costs more. Each page is checked to come as zeros,
  *              although its last touch left a one.
  * After        lat_pagefault of lmbench (McVoy and Staelin), which touches a file's pages, as
  *              page_fault does.

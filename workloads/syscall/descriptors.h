@@ -117,7 +117,7 @@ static inline int descriptors_connect_sockets(struct descriptors *d, uint64_t co
 	return outcome;
 }
 
-/* Sends a byte, which nobody reads, to each of the first `count` watched sockets, and waits for
+/* Sends a byte, which is never read, to each of the first `count` watched sockets, and waits for
  * it. */
 static inline int descriptors_make_ready(const struct descriptors *d, uint64_t count)
 {

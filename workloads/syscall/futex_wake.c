@@ -44,7 +44,7 @@ static int setup(void)
 /* Out of line, or REPEAT would hold it sixty-four times. */
 __attribute__((noinline)) static int wrong(long woken)
 {
-	return woken < 0 ? fail("futex") : fail_check("%ld were woken where nobody sleeps", woken);
+	return woken < 0 ? fail("futex") : fail_check("%ld were woken, but none sleeps", woken);
 }
 
 static int run(uint64_t operations)

@@ -145,7 +145,7 @@ static int write_all_records(uint64_t writes)
 	return outcome;
 }
 
-/* So many reads, of which the first need no seek. */
+/* `count` reads, of which the first need no seek. */
 static int read_records(uint64_t reads, uint64_t in_order, uint64_t records)
 {
 	uint64_t parts = 0;

@@ -42,7 +42,7 @@ static int make(void)
 	return 0;
 }
 
-/* One whose owner died is refused: the turn would be nobody's. */
+/* One whose owner died is refused: no one would have the turn. */
 static inline int take(uint64_t which)
 {
 	switch (WaitForSingleObject((HANDLE)turn.objects[which % MUTEXES], INFINITE)) {

@@ -2,7 +2,7 @@
  *
  * Measures     copying the list of descriptors in, finding and asking each connection, and copying
  *              the answers out. They are TCP connections over the loopback interface. On `ready` of
- *              them (none by default) a byte waits that nobody reads.
+ *              them (none by default) a byte waits that is never read.
  * Leaves out   waiting: the timeout is zero, so the process joins no queue. Connecting (in setup).
  * Beware       poll takes eight bytes per descriptor, where select takes one bit in each set. For a
  *              long list the kernel allocates memory in each call.

@@ -2,7 +2,7 @@
  *
  * Measures     copying the set of descriptors in, finding and asking each connection, and copying
  *              the set of the ready ones out. They are TCP connections over the loopback interface.
- *              On `ready` of them (none by default) a byte waits that nobody reads.
+ *              On `ready` of them (none by default) a byte waits that is never read.
  * Leaves out   waiting: the timeout is zero, so the process joins no queue. Connecting (in setup).
  * Beware       the call overwrites its argument with the answer, so the 128 bytes of the set are
  *              copied before each call, which is part of the time. A set holds descriptors below

@@ -3,7 +3,7 @@
  * trips.
  *
  * setup()   turn_share(), then what the turn is passed by, then turn_start(serve)
- * serve()   turn_join(), turn_ready(), and for each turn_batch() so many passes, each counted
+ * serve()   turn_join(), turn_ready(), and for each turn_batch() its passes, each counted
  * run()     turn_give(operations), and after each round trip turn_check()
  * teardown  turn_end()
  */

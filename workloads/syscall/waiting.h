@@ -1,5 +1,5 @@
 /* waiting.h -- what the workloads share that ask which of many descriptors are ready: of files,
- * which always are, or of connections, of which some have a byte that nobody reads.
+ * which always are, or of connections, of which some have a byte that is never read.
  *
  * setup()   open_files() or connect_sockets(), then list_watched() for poll or set_watched() for
  * select ask()     the workload's own: one call, and answered()

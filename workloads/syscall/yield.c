@@ -1,4 +1,4 @@
-/* yield -- offer the processor to others when nobody wants it.
+/* yield -- offer the processor to others when no other process wants it.
  *
  * Measures     the entry into the kernel, and the scheduler's decision to let the caller continue.
  *              Under Wine, SwitchToThread.

@@ -7,7 +7,7 @@
  *              hook on system calls, what an empty program there costs, for every process of the
  *              machine, and one or two ns. docs/explanation/monitor.md has the figures.
  * Loses        detail of tasks that find no slot (lost_slots): they share row 0. Tasks whose
- *              storage cannot be had (lost_tasks). Nothing by slow reading.
+ *              storage is refused (lost_tasks). Nothing by slow reading.
  * Beware       no helper that reads kernel memory by address, no trampoline, no kprobe: locked down
  *              kernels refuse them. Every access is typed.
  */
@@ -104,10 +104,10 @@ u32              cells_used;
 u32              counting;         /* whether calls are being counted at this moment */
 u32              attaching;        /* whether a walk takes in targets */
 u32              is_thorough;      /* whether a walk finds those too that have exited */
-u32              only_settles;     /* whether a walk reads nobody but those who have exited */
+u32              only_settles;     /* whether a walk reads only those that have exited */
 u32              enrolled;         /* rows that were ever given */
 u32              changed[CHANGED]; /* slots that the last walk found changed, */
-u32              changed_count;    /* so many */
+u32              changed_count;    /* how many */
 u32              attached;         /* how many the last walk took in */
 u32              wants_walk;       /* a walk should take in targets */
 u32              walk;             /* its number */
@@ -758,7 +758,7 @@ static __noinline int settle_up(u32 slot)
 	return 0;
 }
 
-/* It leaves its slot to the one that exits so many after it. */
+/* It leaves its slot to the one that exits that many after it. */
 static __always_inline void leave(u32 slot)
 {
 	u32 place = __sync_fetch_and_add(&leaving_next, 1) & leaving_mask & (LEAVING - 1);
@@ -803,10 +803,10 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	return 0;
 }
 
-/* It has been reaped, nobody refers to it any more, and a grace period of RCU is over. This is in
+/* It has been reaped, nothing refers to it any more, and a grace period of RCU is over. This is in
  * the middle of whatever runs then on that processor; a kernel may run no program amid a process
  * that it protects (seen: process 1), so that an end goes unseen. Therefore those that have a slot
- * are held instead, where that can be had. */
+ * are held instead, where that is possible. */
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(on_free, struct task_struct *task)
 {

@@ -111,7 +111,7 @@ enum { PLACES = 16384, STACK_SHIFT = 14 };
 struct occupant {
 	__u64 since_ns; /* when the one that runs began to */
 	__u32 window;   /* number of the window that the rest is of */
-	__u32 slot;     /* of the one that runs; 0: nobody's */
+	__u32 slot;     /* of the one that runs; 0: of none */
 };
 enum { PROCESSORS = 1024 };
 
@@ -121,7 +121,7 @@ struct allowance {
 	__u64 hits, wake_at;
 } __attribute__((aligned(64)));
 
-/* Slots of the last so many threads that have exited; whoever comes after them checks whether they
+/* Slots of the last threads that have exited; who comes after them checks whether they
  * are over. */
 enum { LEAVING = 128 };
 

@@ -2,7 +2,7 @@
  *
  * Calls are counted one by one as long as there is credit. It grows with time by the budget's
  * share, up to what CREDIT_NS of time give, and every hit of the hook, by whichever process of the
- * machine, takes the hook's price from it. Nobody has to check that all the time: each processor is
+ * machine, takes the hook's price from it. That is not checked all the time: each processor is
  * allowed some hits, and who has made them wakes us.
  *
  * When the credit is used up, calls are hooked in windows alone. Time is cut into periods, and in

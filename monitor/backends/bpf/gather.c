@@ -290,7 +290,7 @@ static void calls_into(const uint64_t *cells, const uint64_t *folded, struct pro
 }
 
 /* Pauses in the counting. A thread that did not run in one made no call in it: whether it ran is
- * told by its run time and its switches, for whoever was on no processor at the reading before, and
+ * told by its run time and its switches, for those on no processor at the reading before, and
  * is on none now. */
 
 static uint64_t switches_of(const struct row *row)
@@ -473,7 +473,7 @@ static void bury(uint32_t slot)
 	owner->child_count += row->children;
 	if (row->pid == row->process || owner->kept.end_ns == UNKNOWN) {
 		name_into(row, &owner->kept);
-		/* The command's time before its exec was ours: its own must be split anew. */
+		/* The command's time before its exec was ours: its own must be split again. */
 		owner->adjusted_user_ns = row->base.run_ns ? 0 : row->adjusted_user_ns;
 		owner->adjusted_system_ns = row->base.run_ns ? 0 : row->adjusted_system_ns;
 	}
@@ -500,7 +500,7 @@ void gather_ended(void)
 	uint32_t count, over = 0;
 
 	hooks_drain(note_gone);
-	/* Whoever is there now is taken in before a process is declared over. */
+	/* All that are there now are taken in before a process is declared over. */
 	adopt_new();
 	count = s.gone_count;
 	s.gone_count = 0;
@@ -790,7 +790,7 @@ void gather_pause(void)
 		struct thread    *thread = &s.threads[slot];
 		const struct row *row = &hooks.rows[slot];
 
-		/* Whoever is not here yet is one who came in the pause: at worst that is wrong by a
+		/* One that is not here yet came in the pause: at worst that is wrong by a
 		 * moment. */
 		if (slot && !thread->owner)
 			continue;

@@ -7,7 +7,7 @@
 void gather_open(const struct order *order);
 /* Takes in new threads, and ends those that are gone; writes the processes that are over. */
 void gather_ended(void);
-/* Whether nobody is left who runs: a zombie may wait for its parent for ever. */
+/* Whether none is left that runs: a zombie may wait for its parent for ever. */
 int gather_is_empty(void);
 /* Brings all rows up to date, and keeps in mind which changed. */
 void gather_refresh(void);

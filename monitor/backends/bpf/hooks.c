@@ -407,7 +407,7 @@ uint64_t hooks_ran_in_window(uint32_t slot)
 	uint64_t                      since = shared->window_begin_ns;
 	uint64_t                      so_far = row->window == shared->window ? row->window_ns : 0;
 
-	/* Whoever was switched out has its time; whoever runs on still lacks the last of it. */
+	/* A thread that was switched out has its time; one that runs still lacks the last of it. */
 	if (row->state != ROW_LIVE || !row->processor || row->processor > PROCESSORS)
 		return so_far;
 	occupant = &shared->occupants[row->processor - 1];
@@ -563,7 +563,7 @@ static void walk(int link_file)
 	close(file);
 }
 
-/* A child of a child is taken in once its parent is: walks go on until one finds nobody. Those made
+/* A child of a child is taken in once its parent is: walks go on until one finds none. Those made
  * meanwhile are taken in by the hook on fork. */
 static int take_in(void)
 {

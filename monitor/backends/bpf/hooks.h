@@ -19,7 +19,7 @@ extern struct hooks {
 	uint64_t    hook_ns;    /* what a hit on a system call costs; UNKNOWN: not calibrated */
 	uint32_t    walk;       /* number of the last walk over tasks */
 	uint32_t    calibrated; /* slot of a process of ours that was watched for that, and is in
-	                           nobody's account */
+	                           no account */
 } hooks;
 
 /* Loads the programs, and hooks none in. Returns 0, or -1 with a sentence in `why`. */
@@ -36,8 +36,8 @@ void hooks_count(int counting);
 /* At BUDGET: hits of the hook on system calls on all processors, by whomever, since it was
  * loaded. */
 uint64_t hooks_hits(void);
-/* From now on, a processor that comes to so many more hits makes hooks_file readable; UNKNOWN: none
- * does. */
+/* From now on, a processor that comes to that many more hits makes hooks_file readable; UNKNOWN:
+ * none does. */
 void hooks_allow(uint64_t hits);
 /* Whether one has, since this was last asked. */
 int hooks_are_spent(void);

@@ -109,7 +109,7 @@ static size_t open_roots(const struct relative *one)
 	return found;
 }
 
-/* Until a pass over /proc finds nobody new. */
+/* Until a pass over /proc finds no new process. */
 static int attach_all(const pid_t pids[], size_t count)
 {
 	size_t found;
@@ -239,7 +239,7 @@ static int is_waited_for(struct member *member)
 	return is_dead ? !(is_origin(one) && one->origin->open) : member->gone_ns != UNKNOWN;
 }
 
-/* When a tracepoint's last counter goes, the kernel waits some tens of ms until nobody is in it:
+/* When a tracepoint's last counter goes, the kernel waits some tens of ms until no one is in it:
  * for each in turn, and the command's end would wait with us. So a child of our own holds them
  * last, and nothing else. */
 static void leave_closing_to_a_child(void)

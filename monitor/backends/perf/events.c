@@ -159,9 +159,9 @@ static void take_name(const struct event *event)
 }
 
 /* A new program has taken its name and maps its code next. Where it ends in between, that is no
- * end: the kernel takes the events away from whoever executes a program that changes rights or may
- * not be read (begin_new_exec: perf_event_exit_task unless the new memory may be dumped), whoever
- * watches. */
+ * end: the kernel takes the events away from a process that executes a program that changes rights
+ * or may not be read (begin_new_exec: perf_event_exit_task unless the new memory may be dumped),
+ * whoever watches. */
 static void take_end(struct relative *one, uint64_t at_ns)
 {
 	if (one->is_starting && !s.has_lost)

@@ -1,4 +1,4 @@
-/* probe.c -- see perf.h: whether counters can be had here, and of what. */
+/* probe.c -- see perf.h: whether counters are available here, and of what. */
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdio.h>

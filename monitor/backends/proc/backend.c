@@ -116,8 +116,8 @@ static struct subject *add(pid_t pid, struct subject *parent, int is_new)
 	return process;
 }
 
-/* A child of one that is followed: so is one in so many. The others stay in the list, so that each
- * is passed over once. */
+/* A child of one that is followed: so is one in that many. The others stay in the list, so that
+ * each is passed over once. */
 static void add_child(struct subject *parent, pid_t pid, int is_new)
 {
 	struct subject *child;

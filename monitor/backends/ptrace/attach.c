@@ -107,7 +107,7 @@ static struct meter *attach(pid_t pid, struct meter *parent)
 	return attaching.process;
 }
 
-/* Whoever waits for our records must not be stopped while we write them: our own line is not
+/* The reader of our records must not be stopped while we write them: our own line is not
  * followed unless it is named. */
 static int is_our_line(pid_t pid)
 {

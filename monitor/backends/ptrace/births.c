@@ -47,7 +47,7 @@ static void place_newborn(pid_t thread, struct meter *parent, int is_thread)
 	}
 	tracee = tracee_add(process, thread, now);
 	tracee->is_newborn = 1;
-	/* The command's children before its exec would be nobody's: it has none. */
+	/* The command's children before its exec would be lost: it has none. */
 	if (!is_thread && !birth_is_followed(parent)) {
 		tracee->is_leaving = 1;
 		process->is_unfollowed = 1;

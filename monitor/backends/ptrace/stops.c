@@ -127,7 +127,7 @@ static void take_end(const siginfo_t *info)
 /* -- Signals -- */
 
 /* Ptrace shows a signal that the process ignores, as it would come without: but that one is
- * delivered to nobody. */
+ * not delivered. */
 static int is_ignored(pid_t thread, int signal)
 {
 	struct procfs_status status = { 0 };

@@ -299,7 +299,8 @@ static const char *const *missing(const struct order *order)
 	return sentences;
 }
 
-/* Until a pass over /proc finds nobody new: births since the first are in the socket as well. */
+/* Until a pass over /proc finds no new process: births since the first are in the socket as well.
+ */
 static void attach_all(const pid_t pids[], size_t count)
 {
 	while (family_attach_all(&s.exits, pids, count))

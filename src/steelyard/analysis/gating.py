@@ -50,7 +50,7 @@ class Gate:
 
     @property
     def seconds_needed(self) -> float | None:
-        """Of measuring, until what is open is decided; None: nobody knows."""
+        """Of measuring, until what is open is decided; None: unknown."""
         needed = [one.comparison.seconds_needed for one in self.of(OPEN)]
         known = [one for one in needed if one is not None]
         return sum(known) if known and len(known) == len(needed) else None

@@ -45,8 +45,8 @@ _CALLS_LEAST = 0.05  # an operation: a difference of fewer calls is not named, n
 _CALLS_APART = 0.02  # of less than that part of them; or that part, where few trials
 _CALLS_APART_FEW, _TRIALS_FEW = 0.2, 3  # show how they scatter; nor
 _SETUP_SCATTER = 0.25  # of less than that part of set-up's calls: one trial of it is not like another. Where
-_SETUP_RANGES = 2.0  # there are several, so many times as far apart as they are
-_SETUP_WAITS = 2.0  # a difference in waiting is that of operations, if it is so many times what set-up waits
+_SETUP_RANGES = 2.0  # there are several, that many times as far apart as they are
+_SETUP_WAITS = 2.0  # a difference in waiting is the operations', if it is this many times what set-up waits
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ BEYOND_LATE = "beyond_late"
 CONNECTIONS, LONGEST, SILENT = "connections", "longest_wait", "silent"
 # Whose clients keep their connections for all requests; those of web_users are a session's.
 KEEPING = ("web_requests", "web_series", "web_saturation")
-_CLOSED_LEAST = 100.0  # so many connections for 1,000 requests are not kept
+_CLOSED_LEAST = 100.0  # that many connections for 1,000 requests are not kept
 _SILENT_LEAST = 10.0  # as large a share as that of the requests beyond the quantile
 _LONG_TIMES = 10.0  # times the quantile
 # More or less of these is not better by itself: the generator's cost, what was offered, what gave way.

@@ -298,7 +298,7 @@ class Scaling:
     peak: Estimate | None  # the number of copies with the most throughput
     residual: float | None  # how far the medians lie from the law, as a fraction
     capacity: Estimate | None  # the throughput that no number of copies exceeds
-    worth: Estimate | None  # so many copies' worth is that
+    worth: Estimate | None  # that is the worth of how many copies
     no_capacity: Remark | None
     declines: tuple[Decline, ...]
 

@@ -40,7 +40,7 @@ _TICK_NS = 4_000_000  # as most kernels are built
 # Less than that part of an operation's time, or less than one count in a trial, is as good as nothing.
 _NOTHING = 0.01
 # Running and waiting together are a little more than the time where one process takes turns with another;
-# more than so many times it, and several did at once.
+# more than that many times it, and several did at once.
 OVERLAP_LEAST = 1.1
 _ROUNDING = 1e-9  # of an operation's time: what adding and taking away leaves of nothing
 

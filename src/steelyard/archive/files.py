@@ -30,7 +30,7 @@ calls = SimpleNamespace(
     remove_tree=shutil.rmtree,
 )
 
-ANEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC  # to open a file to be written
+EMPTIED = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC  # to open a file to be written
 _READ_ONCE = 1 << 20
 _DRAFT = ".draft"
 
@@ -81,7 +81,7 @@ def write(path: Path, content: Iterable[bytes]) -> None:
 
 def write_synced(path: Path, content: Iterable[bytes]) -> None:
     """Writes the file and syncs it. Raises OSError; there is then part of it."""
-    handle = calls.open(path, ANEW, 0o666)
+    handle = calls.open(path, EMPTIED, 0o666)
     try:
         for part in content:
             write_all(handle, part)

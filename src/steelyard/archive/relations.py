@@ -18,7 +18,7 @@ _BITS, _FIRST = 6, 1024
 # A part is rounded, and is at least 1: so the parts together may exceed their whole by their number.
 _ROUNDED = 3
 # Stolen time counts as used in one account and not in the other: a part that was not subtracted
-# from its whole is at most so many times as large, and what ticks may be wrong by.
+# from its whole is at most that many times as large, and what ticks may be wrong by.
 _ROUGHLY = 4
 _MILLION = 1_000_000
 _QUANTILE = re.compile(r"(?P<base>.*latency)_(?P<percent>\d{1,2})(?:_(?P<tenths>\d+))?")

@@ -100,7 +100,7 @@ def entry() -> NoReturn:
         status = streams.finish() or status
     except KeyboardInterrupt:  # asked again, while the first request was being answered
         status = output.INTERRUPTED
-    except OSError as error:  # a sandbox lets nobody choose what a signal does
+    except OSError as error:  # a sandbox lets no one choose what a signal does
         status = _told(error)
     with suppress(OSError):
         interruption.ignore()

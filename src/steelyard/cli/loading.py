@@ -277,7 +277,7 @@ def _load(options: LoadOptions) -> int:
 
 
 def _least_s(count: int) -> float:
-    """So many trials take at least so many seconds."""
+    """The least time, in seconds, that `count` trials take."""
     from steelyard.load import trials
 
     return count * (trials.LEAST_S + trials.BESIDES_S)

@@ -282,7 +282,7 @@ def carry_out(wanted: "Order", html: Path | None = None) -> "CarriedOut":
     wanted = replace(wanted, command=shown(shlex.join(["steelyard", *sys.argv[1:]])))
     schedule = order.plan_of(wanted)
     members = order.members_of(schedule)
-    # How long a command of the user's takes nobody knows; its limit says nothing of it.
+    # How long a command of the user's takes is unknown; its limit says nothing of it.
     if too_short := "" if wanted.study_text else estimate.sentence(schedule, members):
         streams.tell(too_short)  # before what measures and reckons is imported, which takes a second
     fitting = [_FITTING] if any(cell.copies > 1 for cell in schedule.cells) else []

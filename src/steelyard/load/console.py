@@ -128,7 +128,7 @@ def _first_of_search(result: SaturationSearch) -> Iterable[str]:
         return
     if waits.are_hidden:
         yield _hidden(where, waits, result.below.trial.intended.quantile(_TAIL) or 0.0)
-    if _are_anew(waits):
+    if _are_new(waits):
         yield _closed(where, waits)
 
 
@@ -163,7 +163,7 @@ def print_saturation_json(result: SaturationSearch, server: Target) -> None:
 def _first(levels: Sequence[LoadLevel], pattern: Pattern) -> list[str]:
     """What must be known before any figure: none shows it, or all are of another thing than was asked for."""
     hidden = [one for one in levels if one.waits.are_hidden]
-    closed = [one for one in levels if _are_anew(one.waits)]
+    closed = [one for one in levels if _are_new(one.waits)]
     return [
         *(
             [_hidden_at(max(hidden, key=lambda one: (one.waits.silent_share, one.waits.longest_ns)), pattern)]
@@ -174,8 +174,8 @@ def _first(levels: Sequence[LoadLevel], pattern: Pattern) -> list[str]:
     ]
 
 
-def _are_anew(waits: WaitLevel) -> bool:
-    """Whether the server closed so many connections that the figures are those of connecting, too."""
+def _are_new(waits: WaitLevel) -> bool:
+    """Whether the server closed enough connections that the figures include connecting."""
     return waits.closed * _KEPT_LEAST > waits.connection_requests
 
 
@@ -339,7 +339,7 @@ def _notes(levels: Sequence[LoadLevel], pattern: Pattern) -> list[str]:
                 f"failed: {kinds}" + (f" (the server {level.malformed})." if level.malformed else ".")
             )
         waits = level.waits
-        if waits.closed and not _are_anew(waits):
+        if waits.closed and not _are_new(waits):
             notes.append(_closed_at(level, pattern))
         if waits.resent:
             notes.append(

@@ -41,7 +41,7 @@ _CLIENT = (CLIENT_BUSY, CLIENT_LATE, CLIENT_LACKED)
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What latency is still served: so many ns, for that share of all requests."""
+    """What latency is still served, in ns, for that share of all requests."""
 
     latency_ns: int
     share: float

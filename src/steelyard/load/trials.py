@@ -62,7 +62,7 @@ class Pace:
         return self._ends_s - standstill.clock()
 
     def trial_s(self, left: int) -> float | None:
-        """Of the next of so many that are left; None if they would be too short."""
+        """Of the next of `left` trials; None if they would be too short."""
         each = self.left_s() / left - self.besides_s
         return each if each >= LEAST_S else None
 

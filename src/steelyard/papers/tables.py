@@ -215,7 +215,7 @@ class _Today:
         return (NOTHING for _ in self.headings())
 
     def _costs(self, system: str, workload: str, copies: int) -> list[ProcessorTime]:
-        """The costs of every metric of the workload's first cell with so many copies."""
+        """The costs of every metric of the workload's first cell with that many copies."""
         costs = [
             cost
             for cost in self._evaluation.costs

@@ -186,9 +186,9 @@ def builds() -> tuple[str, ...]:
     ]
     try:
         root = build_place("x").parent
-    except Unsupported:  # nobody can have made one there
+    except Unsupported:  # none can have been made there
         return tuple(own)
-    with contextlib.suppress(OSError):  # it is not there, or nobody else's business
+    with contextlib.suppress(OSError):  # it is not there, or no one else's business
         return (*own, *sorted(path.name for path in root.iterdir() if _is_program(path)))
     return tuple(own)
 

@@ -19,7 +19,7 @@ from steelyard.study.model import SERVER, Cell
 from steelyard.study.plan import Plan, Trial
 
 _ROUNDS = 3  # of each cell that is to be explained
-# They begin when so many cells wait for them, or some for so long; and take no more than that share of the
+# They begin when that many cells wait for them, or some for so long; and take no more than that share of the
 # time.
 _CELLS = 8
 _EVERY_S = 20.0

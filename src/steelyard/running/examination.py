@@ -182,7 +182,7 @@ def _virtual(hypervisor: str, root: Path) -> Diagnosis:
 
 
 def _unknown(name: str, what: str, files: str) -> Diagnosis:
-    """What could disturb, and cannot be told: so nobody takes silence for quiet."""
+    """What could disturb, and cannot be told: so that silence is not taken for quiet."""
     return Diagnosis(NOISE, name, False, f"{what} is unknown: {files} does not tell here")
 
 

@@ -240,7 +240,7 @@ def _directory(order: Order) -> Path:
 
 
 def _in_user_namespace() -> bool:
-    """True if some users have no number here, so that their directories, and root's, belong to nobody."""
+    """True if some users have no number here, so that their directories, and root's, belong to no one."""
     with contextlib.suppress(OSError):
         return of_file(Path("/proc/self/uid_map")).split() != ["0", "0", "4294967295"]
     return False

@@ -1,6 +1,6 @@
 """Lets the laboratories that measure on one machine know of each other: each disturbs the others' trials.
 
-Each has an abstract socket (unix(7)) at which nobody listens: its name holds the process, every user can see
+Each has an abstract socket (unix(7)) at which no one listens: its name holds the process, every user can see
 it, it goes with the process, and a container sees those of its own network.
 """
 

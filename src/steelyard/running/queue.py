@@ -16,7 +16,7 @@ from steelyard.study import plan as plans
 from steelyard.study.model import Cell
 from steelyard.study.plan import Plan, Trial
 
-# So many failures running on one system and cell, and it is not tried again.
+# That many failures running on one system and cell, and it is not tried again.
 _FAILURES_MOST = 2
 
 _ROUND_PER_BOOT = 5.0  # a round takes at least this multiple of its boot time

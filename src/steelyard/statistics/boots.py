@@ -1,8 +1,8 @@
 """How many trials a boot is worth: what differs from boot to boot against what differs within one.
 
-Kalibera and Jones, Rigorous benchmarking in reasonable time (ISMM 2013), for two levels: so many trials per
-boot that the sum of both variances falls fastest for the time it takes. Misleading where a boot warms up: its
-trials are then no sample of it.
+Kalibera and Jones, Rigorous benchmarking in reasonable time (ISMM 2013), for two levels: the number of trials
+per boot that the sum of both variances falls fastest for the time it takes. Misleading where a boot warms up:
+its trials are then no sample of it.
 """
 
 import math

@@ -2,7 +2,7 @@
 
 Neighbouring windows, one of each kind, make a pair, and what drifts touches both. The figure is work per
 processor time with the hook over that without it (sums over sums, so that no window counts more than the
-time it holds). The interval: whole pairs drawn anew, percentiles, at the level that makes it as wide as
+time it holds). The interval: whole pairs drawn again, percentiles, at the level that makes it as wide as
 Student's for so few (Efron, 1979; Hesterberg, 2015). Condition: FEWEST pairs. It misleads where the work
 goes in steps as long as the windows, or where what is counted as work is not what the watched are there for.
 """

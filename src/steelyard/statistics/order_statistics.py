@@ -9,7 +9,7 @@ import numpy as np
 
 from steelyard.statistics.signed_rank import Array, Estimate
 
-_DEVIATIONS = 30  # what is further out than so many has a chance of 1e-195: it counts for nothing
+_DEVIATIONS = 30  # what is further out than that many has a chance of 1e-195: it counts for nothing
 
 
 def median(values: Array, *, alpha: float = 0.05) -> Estimate:

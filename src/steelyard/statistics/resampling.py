@@ -4,7 +4,7 @@ A trial is one process and gives one curve. Curves are drawn, never points: the 
 process's luck. The pooled curve is the median over trials, point by point. Efron (1979); Davison and Hinkley
 (1997) on drawing at the highest level alone. Condition: FEWEST curves or more, made independently. Where it
 says 95 %, the interval covered 89 to 100 in simulations of 5 to 24 trials. It misleads when all trials share
-what another day would draw anew (a boot, a neighbour), and it knows nothing of a model that does not fit.
+what another day would draw again (a boot, a neighbour), and it knows nothing of a model that does not fit.
 """
 
 import math

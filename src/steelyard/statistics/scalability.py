@@ -8,7 +8,7 @@ the other is taken only if the corrected Akaike criterion (Hurvich and Tsai, 198
 N / X is linear in 1/g, a/g and b/g: so the fit is one of least squares without negative parts (Lawson and
 Hanson, 1974), of relative errors, with one best answer and no starting values. What is fitted is the median
 over blocks at each N, after what a block has in common at all N (its luck) was taken away. Intervals come of
-blocks drawn anew, at the level that makes up for their being few (Hesterberg, 2015).
+blocks drawn again, at the level that makes up for their being few (Hesterberg, 2015).
 
 Condition: FEWEST_COPIES different N, none above the number of processors, FEWEST_BLOCKS blocks that hold
 them all. It misleads where processors are not alike (two threads of one core; a clock that falls as more are
@@ -107,7 +107,7 @@ def saturation(
     chance: np.random.Generator,
     alpha: float = 0.05,
 ) -> Saturation | None:
-    """What can be had at most, and how much of it is left with more copies than processors.
+    """The most that is possible, and how much of it is left with more copies than processors.
 
     Shape as for the law, but with numbers of copies above the processors, and at least three. Where there is
     a law, c is the most that it gives within the processors. Where there is none, min(g N, c) is fitted by

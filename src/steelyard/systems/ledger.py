@@ -166,7 +166,7 @@ def put_back_leftovers() -> Restored:
                 one = _put_back_file(path)
                 found.done.extend(one.done)
                 found.left.extend(one.left)
-    except (FileNotFoundError, NotADirectoryError):  # nobody has changed anything here
+    except (FileNotFoundError, NotADirectoryError):  # nothing was changed here
         pass
     except OSError as error:
         found.left.append(

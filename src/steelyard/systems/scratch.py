@@ -50,7 +50,7 @@ def _made(directory: Path) -> Scratch:
             file = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             with suppress(
                 OSError
-            ):  # a file system without locks: there nobody can lock it to clear it, either
+            ):  # a file system without locks: there no one can lock it to clear it, either
                 fcntl.flock(file, fcntl.LOCK_EX)
             try:
                 return Scratch(path, file, leftovers.make_mark(path))

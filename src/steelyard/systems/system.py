@@ -90,7 +90,7 @@ class System:
     # Of the threads of one of its own processes, oldest first, the one that looks after the others: it stays
     # free to use other processors where the system is kept on one.
     watcher: Callable[[Sequence[int]], int | None] = _no_watcher
-    starts_at_once: int = 1  # so many come to rest in little more time than one
+    starts_at_once: int = 1  # that many come to rest in little more time than one
     memory_bytes: int = 0  # of each of them, roughly
     here: bool = True  # runs on this machine: can be parked and tuned, and its clock can be checked
     host: str = ""  # of a system on another host: its name as ssh knows it

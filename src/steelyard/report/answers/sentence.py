@@ -67,7 +67,7 @@ class _Way:
         return sum(abs(math.log(ratio)) for topic in self.topics for ratio in topic.ratios)
 
     def text(self, most: int) -> str:
-        """So many of its topics, and how many more metrics there are."""
+        """That many of its topics, and how many more metrics there are."""
         most = most + 1 if len(self.topics) == most + 1 == _TOPICS[0] + 1 else most
         more = sum(topic.metrics for topic in self.topics[most:])
         listed = ", ".join(topic.text for topic in self.topics[:most])
