@@ -7,9 +7,9 @@ horizons by value over time counts:
 (narrowing + (3 x verdicts + 1 x sizes) / (1 + missed)^2) / (visits x what a visit takes)
 
 A verdict or a size counts only if it is within reach: if it takes at most twice an equal share of the time
-that is left. It counts less if it was expected at earlier looks and was missed (`missed`). So no cell gets
-more than its share because it is slow or noisy; its intervals narrow like those of all others, and the
-fastest narrowing for the time is where least time was spent.
+that is left. It counts less if it was expected at earlier looks and was missed (`missed`). What is slow or
+noisy gets more time than others, but little more: by the power 0.4 of its noise, and 0.2 of what a visit
+takes. Its intervals narrow like those of all others, and most for the time where least was spent.
 
 The choice of a cell may depend on any measurement: claims are corrected at every look (statistics/levels.py).
 Within a round the order is random.
@@ -25,7 +25,7 @@ from steelyard.study.model import Cell
 
 ROUND_S = 2.5  # how long a round is meant to last
 FIRST_BLOCKS = 2  # this number of blocks of every cell comes first
-_VERDICT, _SIZE = 3.0, 1.0  # what they are worth, where an interval that is half as wide is worth 0.7 at most
+_VERDICT, _SIZE = 3.0, 1.0  # what they are worth, where an interval of four times the goal is worth 0.5 if halved
 _REACH = 2  # equal shares of the time that is left
 _ROUNDING = 1e-9  # seconds
 _NEAR_AT_FIRST = 0.5  # the share of a round for cells near a verdict, while others lack their first blocks

@@ -53,15 +53,15 @@ class Outlook:
         return self._reach(look, levels.usual(look)) <= self.if_equal
 
     def excess(self, units: float) -> float:
-        """The width of the interval after this number of units, as the logarithm of one plus its ratio to the
-        goal. So a very wide interval does not get much worse by being wider. The level is that of now: where
-        that of later looks is stricter, the next units would seem to do harm, and none would ever come.
+        """The width of the interval after this number of units, as the square root of one plus its ratio to
+        the goal. So the widest get most of the time, but not all of it. The level is that of now: where that
+        of later looks is stricter, the next units would seem to do harm, and none would ever come.
         """
         wanted = self.precision if self.is_claimed else min(self.far, self.if_equal)
         level = levels.SIZE if self.is_claimed else levels.usual(self.units)
         error = self.mean.error * math.sqrt(self.units / units)
         freedom = max(1.0, self.prior + units - 1)
-        return math.log1p(moderation.quantile(freedom, level) * error / wanted)
+        return math.sqrt(1 + moderation.quantile(freedom, level) * error / wanted)
 
     def differs(self, look: int) -> bool:
         """True if the interval of a claim at that look would lie beyond the margin, and the guard would let
