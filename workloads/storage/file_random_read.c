@@ -2,12 +2,14 @@
  *
  * Measures     pread of `block` bytes at random places, by `seekers` threads that each wait for one
  *              block before they ask for the next: that many requests are outstanding. Each block
- * is read once in a pass over the file, in an order that follows from the seed. `cache` says where
- * the data are, as for file_sequential_read. Leaves out   reading ahead, which
- * posix_fadvise(RANDOM) switches off, as fio does. Beware       blocks smaller than a page cost a
- * page each when the data are cold. With more seekers than processors, warm reads measure the
- * scheduler. Each block's number is checked. After        Bonnie++ ("Random Seeks", of which a
- * tenth also write: file_random_update) and fio's randread.
+ *              is read once in a pass over the file, in an order that follows from the seed.
+ *              `cache` says where the data are, as for file_sequential_read.
+ * Leaves out   reading ahead, which posix_fadvise(RANDOM) switches off, as fio does.
+ * Beware       blocks smaller than a page cost a page each when the data are cold. With more
+ *              seekers than processors, warm reads measure the scheduler. Each block's number is
+ *              checked.
+ * After        Bonnie++ ("Random Seeks", of which a tenth also write: file_random_update) and fio's
+ *              randread.
  */
 #include "random.h"
 

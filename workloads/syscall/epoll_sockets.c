@@ -2,9 +2,8 @@
  *
  * Measures     the entry into the kernel, the list of connections that have changed, asking each of
  *              them, and copying the answers out. They are TCP connections over the loopback
- *              interface, all registered. On `ready` of them (one by default) a byte waits that
- *              is never read; because epoll watches them level-triggered, every call finds them
- *              again.
+ *              interface, all registered. On `ready` of them (one by default) a byte waits that is
+ *              never read; because epoll watches them level-triggered, every call finds them again.
  * Leaves out   registering the connections (in setup), which select and poll repeat at each call.
  *              Waiting: the timeout is zero.
  * Beware       with ready=0 the kernel looks at one empty list, however many connections are

@@ -25,7 +25,7 @@ from steelyard.study.model import Cell
 
 ROUND_S = 2.5  # how long a round is meant to last
 FIRST_BLOCKS = 2  # this number of blocks of every cell comes first
-_VERDICT, _SIZE = 3.0, 1.0  # what they are worth, where an interval of four times the goal is worth 0.5 if halved
+_VERDICT, _SIZE = 3.0, 1.0  # halving an interval of four times the goal is worth 0.5
 _REACH = 2  # equal shares of the time that is left
 _ROUNDING = 1e-9  # seconds
 _NEAR_AT_FIRST = 0.5  # the share of a round for cells near a verdict, while others lack their first blocks
