@@ -136,6 +136,7 @@ def loops() -> Iterator[list[subprocess.Popen[bytes]]]:
 
 
 @pytest.mark.program
+@pytest.mark.quiet
 @pytest.mark.limit(300)
 def test_a_run_beside_busy_loops_says_so_in_its_first_lines(
     loops: list[subprocess.Popen[bytes]], steelyard: Run, tmp_path: Path
