@@ -39,7 +39,7 @@ int channel_hear(char *line, size_t room)
 		size_t  length = newline ? (size_t)(newline - held) : count;
 		ssize_t got;
 
-		if (length >= room || count == sizeof(held)) {
+		if (length >= room || (!newline && count == sizeof(held))) {
 			errno = EMSGSIZE;
 			return -1;
 		}

@@ -117,8 +117,7 @@ def unclosed(text: str) -> int:
 @pytest.mark.parametrize("workload", [one for one in WORKLOADS if one.calls], ids=lambda one: one.name)
 def test_each_operation_makes_exactly_the_calls_it_claims(workload: built.Workload, tmp_path: Path) -> None:
     """The difference between 29 operations and 12 is 17 operations' calls: what surrounds them cancels. Of
-    operations of a thousand calls, and of other programs, three must do.
-    (Numbers of as many digits, because the harness reads them digit by digit.)"""
+    operations of a thousand calls, and of other programs, three must do."""
     is_long = workload.name in ("fio", "shell") or sum(workload.calls.values()) > 1000
     counts = (2, 5) if is_long else (12, 29)
     few, many = (calls(workload, operations, tmp_path) for operations in counts)
