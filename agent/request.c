@@ -39,7 +39,7 @@ const struct parameter trial_parameters[] = {
 	NUMBER("pad", "bytes added to the environment", &settings.pad, 0, 65536),
 	NUMBER("place", "0: as scheduled; 1: all on one processor; 2: partners on a second",
 	       &settings.place, 0, 2),
-	NUMBER("seed", "random seed of the order of a curve's sizes, and of the processor",
+	NUMBER("seed", "random seed: of a curve's order, of the processor, of a load's moments",
 	       &settings.seed, 0, UINT32_MAX),
 	NUMBER("turns", "1: each batch is done when its turn is given", &settings.turns, 0, 1),
 	{ 0 },

@@ -62,6 +62,11 @@ uint64_t trial_start_ns(void)
 	return t.start_ns;
 }
 
+uint64_t trial_seed(void)
+{
+	return settings.seed;
+}
+
 /* This process and the children it has waited for, since the last call; added to a phase's use. A
  * partner process counts when teardown waits for it, and so for the last phase. */
 static void use_add(struct use *use)

@@ -5,8 +5,6 @@
  * --help lists the words, docs/explanation/servers.md the records.
  */
 #include <errno.h>
-#include <math.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,18 +14,10 @@
 
 #include "../base/record.h"
 #include "../base/files.h"
+#include "../loadgen/load.h"
 #include "../loadgen/surge/describe.h"
 #include "main_words.h"
 #include "main_records.h"
-
-struct task {
-	const struct options   *options;
-	const struct reference *reference;
-	const struct users     *users; /* or NULL */
-	unsigned                first, count;
-	uint64_t                began;
-	struct result          *result;
-};
 
 /* A descriptor a connection; of users that keep none, as many as there may be. Returns 0, or 1 with
  * the sentence said. */
@@ -45,122 +35,27 @@ static int raise_limit(unsigned clients, unsigned parallel, int is_kept)
 	return 1;
 }
 
-static void *run_task(void *argument)
-{
-	const struct task *task = argument;
-
-	if (task->users)
-		users_run(task->options, task->users, task->first, task->count, task->began,
-		          task->result);
-	else
-		loop_run(task->options, task->reference, task->first, task->count, task->began,
-		         task->result);
-	return NULL;
-}
-
-static void add_waits(struct waits *all, const struct waits *one)
-{
-	if (all->longest_ns < one->longest_ns)
-		all->longest_ns = one->longest_ns;
-	histogram_merge(&all->silences, &one->silences);
-	all->tally.connections += one->tally.connections;
-	all->tally.connecting_ns += one->tally.connecting_ns;
-	all->tally.closed += one->tally.closed;
-	all->tally.resent += one->tally.resent;
-	if (all->tally.stalled_ns < one->tally.stalled_ns)
-		all->tally.stalled_ns = one->tally.stalled_ns; /* they may be one and the same */
-}
-
-static void add(struct result *all, const struct result *one)
-{
-	all->answers += one->answers;
-	all->bytes += one->bytes;
-	all->verified += one->verified;
-	all->requests += one->requests;
-	all->started += one->started;
-	all->unsent += one->unsent;
-	all->waited += one->waited;
-	all->user_ns += one->user_ns;
-	all->system_ns += one->system_ns;
-	add_waits(&all->waits, &one->waits);
-	for (int i = 0; i < FAILURES; i++)
-		all->failures[i] += one->failures[i];
-	for (int i = 0; i < OWN_LIMITS; i++)
-		all->lacked[i] += one->lacked[i];
-	if (!all->malformed)
-		all->malformed = one->malformed;
-	histogram_merge(&all->latency, &one->latency);
-	histogram_merge(&all->intended, &one->intended);
-	histogram_merge(&all->lag, &one->lag);
-	histogram_merge(&all->object, &one->object);
-	all->objects += one->objects;
-	all->objects_begun += one->objects_begun;
-	all->objects_failed += one->objects_failed;
-	all->objects_lost += one->objects_lost;
-	if (all->sequence_permille < one->sequence_permille)
-		all->sequence_permille = one->sequence_permille;
-	for (int i = 0; i < SECONDS_MOST; i++) {
-		all->seconds[i].answers += one->seconds[i].answers;
-		all->seconds[i].bytes += one->seconds[i].bytes;
-		all->seconds[i].failures += one->seconds[i].failures;
-	}
-	if (!all->broken)
-		all->broken = one->broken;
-}
-
 static int run(const struct options *options, const struct reference *reference,
                const struct users *users)
 {
-	struct result   *results = calloc(options->threads + 1, sizeof(*results));
-	struct result   *all;
-	struct options   shared = *options;
-	_Atomic uint64_t answered;
-	struct task      tasks[THREADS_MOST];
-	pthread_t        threads[THREADS_MOST];
-	unsigned         begun = 0;
-	uint64_t         began, elapsed;
-	double           busy_most = 0;
+	struct result   *all = calloc(1, sizeof(*all));
+	struct load_time time;
+	int              error;
 
-	if (!results) {
+	if (!all) {
 		perror("steelyard-client");
 		return 1;
 	}
-	all = &results[options->threads];
-	began = clock_ns();
-	atomic_init(&answered, began);
-	shared.answered = options->threads > 1 ? &answered : NULL;
-	for (; begun < options->threads; begun++) {
-		unsigned first = (unsigned)((uint64_t)options->clients * begun / options->threads);
-		unsigned end = (unsigned)((uint64_t)options->clients * (begun + 1) /
-		                          options->threads);
-
-		tasks[begun] = (struct task){ &shared,     reference, users,          first,
-			                      end - first, began,     &results[begun] };
-		errno = pthread_create(&threads[begun], NULL, run_task, &tasks[begun]);
-		if (errno) {
-			perror("steelyard-client: the load generator's own limit: a thread cannot be started");
-			all->broken = errno;
-			break;
-		}
-	}
-	for (unsigned i = 0; i < begun; i++)
-		pthread_join(threads[i], NULL);
-	elapsed = clock_ns() - began;
-	for (unsigned i = 0; i < begun; i++) {
-		double busy = (double)(results[i].user_ns + results[i].system_ns) / (double)elapsed;
-
-		busy_most = fmax(busy_most, busy);
-		add(all, &results[i]);
-	}
-	if (all->broken)
+	error = load_run(options, reference, users, all, &time);
+	if (error)
 		fprintf(stderr,
 		        "steelyard-client: the load generator's own limit: the load ended early: %s\n",
-		        strerror(all->broken));
+		        strerror(error));
 	else
-		write_load(options, reference, users, all, elapsed, busy_most);
-	busy_most = all->broken;
-	free(results);
-	return busy_most != 0;
+		write_load(options, reference, users, all, time.elapsed_ns,
+		           (double)time.busiest_ns / (double)time.elapsed_ns);
+	free(all);
+	return error != 0;
 }
 
 /* Returns 0, or 1 with the sentence said. */

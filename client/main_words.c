@@ -8,6 +8,7 @@
 
 #include "../base/numbers.h"
 #include "../loadgen/address.h"
+#include "../loadgen/load.h"
 
 enum { CLIENTS_MOST = 1000000, CHOICES_MOST = 3, MS_NS = 1000000, DATA_MOST = 16 << 20 };
 

@@ -5,7 +5,7 @@
 #include "../loadgen/client.h"
 #include "../loadgen/surge/users.h"
 
-enum { WORDS_HELP = -1, THREADS_MOST = 64 };
+enum { WORDS_HELP = -1 };
 
 /* SURGE's, if that is the model. */
 struct asked_model {

@@ -11,7 +11,20 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from steelyard.allowance import PROCESSORS_MOST
-from steelyard.shapes import WHOLE_MOST, Digest, KeptAs, Length, Name, OneOf, Range, Record, Told
+from steelyard.shapes import (
+    WHOLE_MOST,
+    Check,
+    Digest,
+    KeptAs,
+    Length,
+    Name,
+    OneOf,
+    Range,
+    Record,
+    Told,
+    Wrong,
+    checker,
+)
 from steelyard.study.model import Cell
 from steelyard.study.plan import Trial
 from steelyard.watch.figures import CPU
@@ -40,6 +53,19 @@ STATUSES = ("ok", "failed", "unsupported", "timed out", "killed", SET_ASIDE)
 # As the load program has them.
 COPIES_MOST, BATCHES_MOST, MEMBERS_MOST, MARKS, BUCKETS_MOST = 1024, 10000, 20000, 16, 1728
 
+# How a request fails, and what a load generator lacks for one: an error's name.
+LOAD_FAILURES = (
+    "connect", "timeout", "closed", "malformed", "redirect", "status 4xx", "status 5xx", "status", "length",
+    "body",
+)  # fmt: skip
+LOAD_LIMITS = (
+    "EMFILE", "ENFILE", "EADDRNOTAVAIL", "EADDRINUSE", "EAGAIN", "ENOBUFS", "ENOMEM", "ENOSPC", "EPERM",
+    "EACCES", "ENETUNREACH", "ENETDOWN", "EAFNOSUPPORT", "EPROTONOSUPPORT", "ENOSYS",
+)  # fmt: skip
+
+# How a step of a search for the highest rate ends: held, or what gave way.
+LOAD_STEPS = ("held", "failures", "latency", "unsent", "lacked", "busy", "late")
+
 Natural = Annotated[int, Range(0, 2**64 - 1)]
 Positive = Annotated[int, Range(1, 2**64 - 1)]
 Duration = Annotated[int, Range(0, 2**63 - 1)]
@@ -62,6 +88,18 @@ SPAN = "span_ns"  # among a trial's figures: the time between the marks, on this
 
 WORK, SETUP = "work", "setup"
 OF_SERVER = "server "
+
+
+def _counts_of(kinds: tuple[str, ...]) -> Check:
+    """A number for each kind that occurred."""
+    number = checker(Positive, told=True)
+
+    def check(value: object) -> dict[str, int]:
+        if not isinstance(value, dict) or value.keys() - set(kinds):
+            raise Wrong(value, f"an object with a number for any of {', '.join(kinds)}")
+        return {kind: number(count) for kind, count in value.items()}
+
+    return check
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +196,47 @@ class Histogram:
 
 
 @dataclass(frozen=True, slots=True)
+class Load:
+    """What one copy's load on a server saw in its window, and in the whole load where that is said. Times are
+    ns."""
+
+    copy: Copy
+    window_ns: Positive
+    elapsed_ns: Positive  # of the whole load: with its warm-up, and what was still under way at its end
+    answers: Natural
+    bytes: Natural  # of their bodies
+    requests: Natural  # that ended in the whole load, whatever came of them
+    started: Natural  # whose time was in the window
+    waited: Natural  # that found no client free at their time
+    unsent: Natural  # and those that found none until the end
+    connections: Natural  # opened in the whole load, in connecting_ns together, which latencies contain
+    connecting_ns: Natural
+    closed: Natural  # of them by the server, though they were to be kept
+    resent: Natural  # requests that went twice, because the server closed their connection meanwhile
+    longest_ns: Natural  # of a request of which any time was in the window, from when it was due
+    silent_ns: Natural  # in which requests waited and none was answered, in pauses beyond a slow answer
+    stalled_ns: Natural  # of the whole load: in which the load generator itself did not run
+    late_ns: Natural  # how late one request in a hundred was sent, though a client was free
+    client_ns: Natural  # the load generator's processor time in the whole load,
+    busiest_ns: Natural  # and that of its busiest event loop
+    verified: Natural  # bodies that were compared to the last byte
+    body_fixed: bool  # every answer has the same body, so that all lengths are checked
+    objects: Natural  # of users: that ended in the window with all their files right,
+    objects_failed: Natural  # that ended without,
+    objects_lost: Natural  # and that ended so for what the load generator lacked
+    content_sha256: Digest | None  # of the users' files and the order in which they are asked for
+    # Of a search for the highest rate that is held; the rest is of that rate.
+    limit_ns: Natural | None  # that a request could take,
+    share_permille: Natural | None  # and the share of those that had to take no longer
+    steps: Annotated[dict[str, int] | None, Told(_counts_of(LOAD_STEPS))]  # how many ended so
+    failures: Annotated[dict[str, int], Told(_counts_of(LOAD_FAILURES))]  # the server's, by kind
+    own_limits: Annotated[
+        dict[str, int], Told(_counts_of(LOAD_LIMITS))
+    ]  # requests by what was lacked for them
+    malformed: str | None  # what the server did in the first answer that was no HTTP: "sent ..."
+
+
+@dataclass(frozen=True, slots=True)
 class Count:
     """The count of one copy, if a count is the workload's result."""
 
@@ -219,7 +298,8 @@ class Surroundings:
     io_pressure: float | None = None  # share of the time in which some process waited for a device
     had_ns: Natural | None = None  # what the processors had: the time, times how many they are
     busy_ns: Natural | None = None  # in which they were neither idle nor taken away by their host
-    own_ns: Natural | None = None  # which the trial, its system and the laboratory used of that
+    own_ns: Natural | None = None  # which the trial, its system and the laboratory used; all, with a
+    # server that runs by itself
     stolen_ns: Natural | None = None  # which their host took
     quota_periods: Natural | None = None  # of a control group's processor quota
     throttled_periods: Natural | None = None  # of these: in which the quota was used up
@@ -252,6 +332,7 @@ class Outcome:
     shared: str | None = None  # the server that every user of the system could reach, and why; None: none
     groups: tuple[Group, ...] = ()
     histograms: tuple[Histogram, ...] = ()
+    loads: tuple[Load, ...] | None = None  # on a server, where a window of it is the trial; None: none
     counts: tuple[Count, ...] = ()
     costs: tuple[Figure, ...] = ()  # what the system's processes on this host cost meanwhile, if watched
     together: Moment | None = None  # when the trials began that took turns, the same for each; None: no turns

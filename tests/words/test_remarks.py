@@ -35,6 +35,8 @@ CHOSEN: dict[str, tuple[Any, Any]] = {
         (FoundProgram("a", "/bin/sort", "9.4", "2"),),
     ),
     "levels": ((OtherLevel("sieve", -0.1),), (OtherLevel("idea", -0.1),)),
+    "kinds": ((("timeout", 2),), (("closed", 2),)),
+    "lacked": ((("EMFILE", 2),), (("ENOMEM", 2),)),
     "values": (((1, 2), (2, 1)), ((1, 3), (2, 1))),
     "settings": ((("swap_bytes", (("a", 0), ("b", 1))),), (("swap_bytes", (("a", 0), ("b", 2))),)),
 }

@@ -48,6 +48,9 @@ const char *trial_directory(void);
 /* When all copies began to measure; 0: they have not. Batches before that only find a size. */
 uint64_t trial_start_ns(void);
 
+/* For what is random in a trial: the same on every system of a block, another in each block. */
+uint64_t trial_seed(void);
+
 /* Executes `statement` `operations` times. The loop is unrolled 64 times, so that its own cost is
  * one sixty-fourth of an iteration per operation, which `null` measures. In a plain loop this would
  * be a quarter of the cheapest workload's operation. */

@@ -105,18 +105,24 @@ int report_latency_99_9(uint64_t operations)
 	return report_quantile(s.latencies, 0.999);
 }
 
-void reports_tell(uint64_t copy, int file)
+void reports_tell_histogram(uint64_t copy, const char *metric, const struct histogram *histogram,
+                            int file)
 {
 	static uint64_t values[HISTOGRAM_WIDE], counts[HISTOGRAM_WIDE];
-	unsigned        count = histogram_wide(&s.told, values, counts);
+	unsigned        count = histogram_wide(histogram, values, counts);
 
-	server_tell(copy, file);
 	if (!count)
 		return;
 	record_open("histogram");
 	record_number("copy", copy);
-	record_text("metric", "latency");
+	record_text("metric", metric);
 	record_numbers("values_ns", values, count);
 	record_numbers("counts", counts, count);
 	record_close(file);
+}
+
+void reports_tell(uint64_t copy, int file)
+{
+	server_tell(copy, file);
+	reports_tell_histogram(copy, "latency", &s.told, file);
 }

@@ -30,6 +30,10 @@ int report_latency_99_9(uint64_t operations);
  * from. */
 void reports_tell(uint64_t copy, int file);
 
+/* Writes such a record of another metric's times; none if there are none. */
+void reports_tell_histogram(uint64_t copy, const char *metric, const struct histogram *histogram,
+                            int file);
+
 /* For phases of a workload's own: a time (0: not known), or what this share of all times does not
  * exceed. Both return 0. */
 int report_ns(double value);

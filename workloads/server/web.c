@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../loadgen/client.h"
+#include "../../base/record.h"
+#include "../../loadgen/load.h"
 #include "running.h"
 
 enum { WARM_LEAST = 200, WARM_EACH = 4 };
@@ -137,6 +138,59 @@ int web_serve(struct reference *page)
 	    (outcome = fill_page(page)))
 		return outcome;
 	return server_start();
+}
+
+static void tell_server(const struct result *found)
+{
+	const struct tally *tally = &found->waits.tally;
+
+	record_number("connections", tally->connections);
+	record_number("connecting_ns", tally->connecting_ns);
+	record_number("closed", tally->closed);
+	record_number("resent", tally->resent);
+	record_number("longest_ns", found->waits.longest_ns);
+	record_number("silent_ns", result_silent_ns(found));
+	record_object("failures");
+	for (int i = 0; i < SERVER_FAILURES; i++)
+		if (found->failures[i])
+			record_number(failure_names[i], found->failures[i]);
+	record_object_close();
+	record_text("malformed", found->malformed);
+}
+
+static void tell_generator(const struct result *found, const struct load_time *time)
+{
+	record_number("elapsed_ns", time->elapsed_ns);
+	record_number("busiest_ns", time->busiest_ns);
+	record_number("client_ns", found->user_ns + found->system_ns);
+	record_number("stalled_ns", found->waits.tally.stalled_ns);
+	record_number("late_ns", histogram_quantile(&found->lag, 0.99));
+	record_object("own_limits");
+	for (int i = 0; i < OWN_LIMITS; i++)
+		if (found->lacked[i])
+			record_number(own_limits[i].name, found->lacked[i]);
+	record_object_close();
+}
+
+void web_tell_load(uint64_t copy, uint64_t window_ns, const struct reference *page,
+                   const struct result *found, const struct load_time *time)
+{
+	record_open("load");
+	record_number("copy", copy);
+	record_number("window_ns", window_ns);
+	record_number("answers", found->answers);
+	record_number("bytes", found->bytes);
+	record_number("verified", found->verified);
+	record_truth("body_fixed", page->is_fixed);
+	record_number("requests", found->requests);
+	record_number("started", found->started);
+	record_number("waited", found->waited);
+	record_number("unsent", found->unsent);
+	tell_server(found);
+	tell_generator(found, time);
+	record_number("objects", found->objects);
+	record_number("objects_failed", found->objects_failed);
+	record_number("objects_lost", found->objects_lost);
 }
 
 int web_setup(void)

@@ -14,16 +14,22 @@ extern struct web_order {
 	uint64_t size, clients, connection, rate, poisson, timeout_ms;
 } web_order;
 
-#define WEB_PARAMETERS                                                                             \
+#define WEB_PARAMETERS(clients_most)                                                               \
 	SERVER_PARAMETER,                                                                          \
 		NUMBER("size", "bytes in the document", &web_order.size, 1, WEB_SIZE_MOST),        \
 		NUMBER("clients",                                                                  \
 	               "clients, each of which waits for an answer before the next request",       \
-	               &web_order.clients, 1, WEB_CLIENTS_MOST),                                   \
+	               &web_order.clients, 1, clients_most),                                       \
 		NUMBER("connection", "0: kept; 1: a new one each time; 2: the same, by HTTP/1.0",  \
 	               &web_order.connection, 0, 2),                                               \
 		NUMBER("timeout_ms", "after which a request has failed", &web_order.timeout_ms, 1, \
 	               600000)
+
+#define WEB_RATE_PARAMETERS                                                                   \
+	NUMBER("rate",                                                                        \
+	       "requests a second, whatever the server does; 0: as the clients come to them", \
+	       &web_order.rate, 0, 10000000),                                                 \
+		NUMBER("poisson", "1: at random moments of that rate", &web_order.poisson, 0, 1)
 
 /* What connections a load needed, and how it waited beside its quantiles. */
 struct result;
@@ -61,6 +67,10 @@ int web_own_limit(const struct result *found);
  * server has. */
 struct reference;
 int web_serve(struct reference *page);
+/* Begins a record "load" of what came of a window so long; the caller closes it. */
+struct load_time;
+void web_tell_load(uint64_t copy, uint64_t window_ns, const struct reference *page,
+                   const struct result *found, const struct load_time *time);
 
 int web_setup(void);
 void web_teardown(void);

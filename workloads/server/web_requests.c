@@ -34,11 +34,8 @@ static const struct phase phases[] = { { .metric = "time", .run = run },
 	                               { 0 } };
 
 static const struct parameter parameters[] = {
-	WEB_PARAMETERS,
-	NUMBER("rate",
-	       "requests a second, whatever the server does; 0: as the clients come to them",
-	       &web_order.rate, 0, 10000000),
-	NUMBER("poisson", "1: at random moments of that rate", &web_order.poisson, 0, 1),
+	WEB_PARAMETERS(WEB_CLIENTS_MOST),
+	WEB_RATE_PARAMETERS,
 	{ 0 },
 };
 

@@ -24,7 +24,7 @@ static const struct phase phases[] = {
 };
 
 static const struct parameter parameters[] = {
-	WEB_PARAMETERS,
+	WEB_PARAMETERS(WEB_CLIENTS_MOST),
 	NUMBER("requests", "that all clients together make in one performance", &requests, 1,
 	       1000000),
 	{ 0 },

@@ -22,23 +22,16 @@
  *              and others (2003), section 4.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "../../loadgen/surge/users.h"
-#include "web.h"
+#include "web_files.h"
 
 enum { WARM_EACH = 2, WARM_LEAST = 200 };
 
-static uint64_t     user_equivalents = 100, parallel = 1, pauses_within, session = 8,
-		    off_permille = 1000;
-static struct shape shape = { .seed = 1, .files = 500, .size_most = 1000000 };
+static uint64_t user_equivalents = 100;
 
 static struct {
 	struct options options;
-	struct surge   surge;
-	struct content content;
 	struct users   users;
 	struct result *found;
 	struct crowd  *crowd;
@@ -55,42 +48,19 @@ static int perform(uint64_t files)
 	return web_outcome(s.found, files);
 }
 
-static int write_files(void)
-{
-	char directory[4096];
-
-	shape.top = shape.files;
-	if (surge_make(&s.surge, &shape) || content_make(&s.content, &s.surge))
-		return fail("making the file set");
-	snprintf(directory, sizeof(directory), "%s/content", server_directory());
-	return content_write(&s.content, &s.surge, directory) ? fail("writing the file set") : 0;
-}
-
 static int setup(void)
 {
-	int outcome;
+	uint64_t warm = user_equivalents * WARM_EACH;
+	int      outcome = web_files_serve(user_equivalents, &s.options, &s.users);
 
-	if ((outcome = files_allow(user_equivalents * parallel)) || (outcome = server_prepare()) ||
-	    (outcome = server_file("content/page", "ready", 5)) || (outcome = write_files()) ||
-	    (outcome = server_start()))
+	if (outcome)
 		return outcome;
-	web_options(&s.options, "/");
-	s.options.clients = (unsigned)user_equivalents;
-	s.users = (struct users){
-		.surge = &s.surge,
-		.content = &s.content,
-		.parallel = (unsigned)parallel,
-		.off_permille = off_permille,
-		.pauses_within = pauses_within != 0,
-		.session = (unsigned)session,
-	};
 	s.found = calloc(1, sizeof(*s.found));
 	s.crowd = s.found ? users_open(&s.options, &s.users, s.found) : NULL;
 	if (!s.crowd)
 		return fail("making the users");
 	reports_begin(&s.found->object);
-	return perform(user_equivalents * WARM_EACH > WARM_LEAST ? user_equivalents * WARM_EACH
-	                                                         : WARM_LEAST);
+	return perform(warm > WARM_LEAST ? warm : WARM_LEAST);
 }
 
 static int before(uint64_t operations)
@@ -114,16 +84,15 @@ static int run(uint64_t operations)
 static void teardown(void)
 {
 	users_close(s.crowd);
-	server_end();
-	content_free(&s.content);
-	surge_free(&s.surge);
+	web_files_end();
 	free(s.found);
 }
 
 static int report_offered(uint64_t operations)
 {
-	double files = users_offered(&s.users, (unsigned)user_equivalents) * s.surge.references /
-	               s.surge.objects;
+	const struct surge *surge = s.users.surge;
+	double              files = users_offered(&s.users, s.options.clients) * surge->references /
+	                            surge->objects;
 
 	(void)operations;
 	return report_ns(1e9 / files);
@@ -157,16 +126,7 @@ static const struct phase phases[] = {
 
 static const struct parameter parameters[] = {
 	SERVER_PARAMETER,
-	NUMBER("user_equivalents", "users at once", &user_equivalents, 1, 100000),
-	NUMBER("off_permille", "scale of the users' pauses; 1000: as published", &off_permille, 1,
-	       1000000),
-	NUMBER("pauses_within", "1: pauses between the files of an object, too", &pauses_within, 0,
-	       1),
-	NUMBER("parallel", "connections of a user", &parallel, 1, PARALLEL_MOST),
-	NUMBER("session", "objects until a user ends its connections, in the mean", &session, 1,
-	       1000000),
-	NUMBER("files", "in the file set", &shape.files, FILES_LEAST, 20000),
-	NUMBER("size_most", "bytes in a file", &shape.size_most, SIZE_LEAST_MOST, 50000000),
+	WEB_USERS_PARAMETERS(&user_equivalents, 1),
 	NUMBER("connection",
 	       "0: kept for a session; 1: a new one for each file; 2: the same, by HTTP/1.0",
 	       &web_order.connection, 0, 2),

@@ -2,6 +2,6 @@
 
 Each module imports only from earlier ones: remarks, model, rows, conditions, trials, concurrent_runs,
 loads, spending, observations, comparison, carry_over, host_costs, indices, curves, multiprogramming, machine,
-latencies, turns_and_alone, programs, usage, restating, scaling, marks, interim, reboots, evaluate,
-gating.
+latencies, server_loads, turns_and_alone, programs, usage, restating, scaling, marks, interim, reboots,
+evaluate, gating.
 """

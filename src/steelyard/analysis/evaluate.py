@@ -25,6 +25,7 @@ from steelyard.analysis import (
     reboots,
     rows,
     scaling,
+    server_loads,
     turns_and_alone,
     usage,
 )
@@ -87,6 +88,7 @@ def of(
     gains = scaling.gains(observations, facts)
     found = tuple(read.programs)
     left_out = _left_out(observations)
+    loaded = tuple(server_loads.all_of(observations))
     return Evaluation(
         experiment=experiment,
         baseline=observations.baseline,
@@ -103,6 +105,7 @@ def of(
         scalings=scaling.all_of(observations, facts),
         costs=tuple(_costs(observations)),
         latencies=tuple(latencies.all_of(observations)),
+        server_loads=loaded,
         alone=alone,
         accounts=tuple(accounted.accounts()),
         tallies=tuple(usage.all_of(observations)),
@@ -118,6 +121,7 @@ def of(
             *_of_absent(observations),
             *map(Damage, read.remarks),
             *observations.waits(),
+            *server_loads.remarks(loaded),
             *_of_left_out(left_out, experiment.header),
             *_of_machines(
                 facts, observations.baseline, _here(experiment.header), _machines(experiment.header)

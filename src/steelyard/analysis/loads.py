@@ -17,23 +17,29 @@ KEEPING = ("web_requests", "web_series", "web_saturation")
 _CLOSED_LEAST = 100.0  # that many connections for 1,000 requests are not kept
 _SILENT_LEAST = 10.0  # as large a share as that of the requests beyond the quantile
 _LONG_TIMES = 10.0  # times the quantile
+# Whose record says more of its waits (server_loads).
+RECORDED = "web_load"
 # More or less of these is not better by itself: the generator's cost, what was offered, what gave way.
-NEUTRAL = (CLIENT, "offered", *BEYOND, BEYOND_LATE, "connecting", LONGEST)
+NEUTRAL = (CLIENT, "offered", "objects_offered", *BEYOND, BEYOND_LATE, "connecting", LONGEST)
 # A generator that is busier than that may be what is measured, and not the server.
 BUSY_MOST = 0.8
-# Whose clients are all one event loop, and so have one processor at most.
-_ONE_LOOP = ("web_requests", "web_users", "web_saturation")
+# Whose clients are event loops of one processor each: one, or as many as the cell says.
+_BY_LOOPS = ("web_load", "web_requests", "web_users", "web_saturation")
 
 
 def busy(
-    workload: str, times: Mapping[int, float], clients: Mapping[int, float], beyond: Mapping[int, float]
+    workload: str,
+    loops: int,
+    times: Mapping[int, float],
+    clients: Mapping[int, float],
+    beyond: Mapping[int, float],
 ) -> float | None:
     """The share of its time in which the generator worked, where it may have been the limit: the median over
-    blocks of its processor time a request over the time a request, or of what it used beyond the rate that
-    was held. None where there is no such generator, or no block."""
+    blocks of its processor time a request over the time a request, by its event loops, or of what it used
+    beyond the rate that was held. None where there is no such generator, or no block."""
     shares = [one / 1e9 for one in beyond.values()]
     shares = shares or [clients[block] / times[block] for block in times.keys() & clients.keys()]
-    return median(shares) if workload in _ONE_LOOP and shares else None
+    return median(shares) / loops if workload in _BY_LOOPS and shares else None
 
 
 def gave_way(

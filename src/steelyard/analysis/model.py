@@ -370,6 +370,68 @@ class Latencies(OfSystem):
 
 
 @dataclass(frozen=True, slots=True)
+class ServerLoad(OfSystem):
+    """What a load on a server saw of it, over all trials of one cell on one system. Numbers without another
+    word are sums over trials, times are ns."""
+
+    trials: int
+    rate: Estimate  # answers a second: median over trials
+    bytes_rate: float  # of their bodies, a second: median over trials
+    latency_ns: Mapping[float, Estimate]  # by share, from when a request was due; those that failed, too
+    server_ns: Estimate | None  # the server's processor time a request; None: not known
+    answers: int
+    failures: Mapping[str, int]  # the server's, by kind, the most frequent first
+    malformed: str | None  # what the server did in the first answer that was no HTTP: "sent ..."
+    own_limits: Mapping[str, int]  # requests that could not be made, by what the load generator lacked
+    limited: int  # trials in which the load generator lacked something, or was too busy or too late
+    waited: int  # requests that found no client free when they were due
+    unsent: int  # and those that found none until the end
+    requests: int  # for which connections were opened: those of the warm-up, too
+    connections: int
+    connecting_ns: float | None  # the mean of one; None: none was opened
+    closed: int  # by the server, though they were to be kept
+    resent: int  # requests that went twice, because the server closed their connection meanwhile
+    longest_ns: int  # that a request waited
+    silent_share: float  # of the time: in which requests waited and none was answered
+    stalled_share: float  # of the time: in which the load generator itself did not run
+    verified: int  # bodies that were compared to the last byte
+    body_fixed: bool  # every answer had the same body, so that all lengths were checked
+    objects: "ObjectLoad | None"  # of users; None: clients that ask for one document
+    saturation: "HighestRate | None"  # the search whose highest rate this is; None: it was not searched for
+    busy_share: float  # of its time in which the load generator's busiest event loop worked
+    waits_are_hidden: bool = False  # the quantiles do not show how long it was waited
+
+
+@dataclass(frozen=True, slots=True)
+class HighestRate:
+    """The highest rate that a server held, by several searches. The load beside it is of those rates."""
+
+    rate: Estimate  # requests a second: median over searches
+    limit_ns: float  # that a request could take
+    share: float  # of the requests that had to take no longer
+    steps: Mapping[str, int]  # of all searches: how many were held, or what gave way, the most frequent first
+
+    @property
+    def is_least(self) -> bool:
+        """Whether the load generator gave way more often than the server, or lacked something at all: the
+        server then holds at least that."""
+        own = sum(self.steps.get(one, 0) for one in ("lacked", "busy", "late"))
+        return "lacked" in self.steps or 2 * own > sum(self.steps.values()) - self.steps.get("held", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectLoad:
+    """What users saw of objects: of files with those embedded in them."""
+
+    rate: Estimate  # with all files right, a second: median over trials
+    offered: float  # a second, if the server took no time
+    latency_ns: Mapping[float, Estimate]  # by share, while files of an object were under way
+    failed: int  # without all files being right
+    lost: int  # for what the load generator lacked
+    content_sha256: str  # of the files and the order in which they are asked for
+
+
+@dataclass(frozen=True, slots=True)
 class Alone(OfSystem):
     """What one system's operation takes alone, of a cell whose batches took turns. The intervals of an
     experiment hold together."""
@@ -503,6 +565,7 @@ class Evaluation:
     trials: int
     remarks: tuple[Remark, ...] = ()  # what limits all verdicts, or went wrong
     latencies: tuple[Latencies, ...] = ()
+    server_loads: tuple[ServerLoad, ...] = ()
     alone: tuple[Alone, ...] = ()
     accounts: tuple[HostCost, ...] = ()  # with --watch
     left_out: tuple[str, ...] = ()  # cells that the time did not reach

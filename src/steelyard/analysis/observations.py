@@ -312,7 +312,8 @@ class Observations:
         times, clients, beyond = (
             self._by_block(cell, metric, system) for metric in (loads.TIME, loads.CLIENT, loads.BEYOND_CLIENT)
         )
-        return loads.busy(self.cells[cell].workload, times, clients, beyond)
+        loops = int(dict(self.cells[cell].parameters).get("threads", 1))
+        return loads.busy(self.cells[cell].workload, loops, times, clients, beyond)
 
     def was_late(self, cell: str, system: str) -> bool:
         """True if in most trials the rate was given up because the load generator was late."""
@@ -329,7 +330,8 @@ class Observations:
         """What the quantiles of loads on web servers do not show: of each system and kind, the worst cell."""
         for system in self.names:
             closed = [one for cell in self.cells for one in self._closed(cell, system)]
-            stood = [one for cell in self.cells for one in self._stood_still(cell, system)]
+            told = [cell for cell, of in self.cells.items() if of.workload != loads.RECORDED]
+            stood = [one for cell in told for one in self._stood_still(cell, system)]
             if closed:
                 yield replace(max(closed, key=lambda one: one.opened), cells=len(closed))
             if stood:

@@ -319,6 +319,85 @@ class StoodStill(Remark):
 
 
 @dataclass(frozen=True, slots=True)
+class Reconnected(Remark):
+    """A server closed connections of a load that were to be kept. The latencies contain connecting."""
+
+    system: str
+    cell: str
+    closed: int
+    connections: int  # opened
+    requests: int  # that they were opened for
+    connecting_ns: float  # the mean of one
+
+
+@dataclass(frozen=True, slots=True)
+class RequestsFailed(Remark):
+    """Requests of a load failed; they are in its latencies, and not in its rate."""
+
+    system: str
+    cell: str
+    failed: int
+    requests: int  # in all
+    kinds: tuple[tuple[str, int], ...]  # the most frequent first
+    malformed: str | None  # what the server did in the first answer that was no HTTP: "sent ..."
+
+
+@dataclass(frozen=True, slots=True)
+class RequestsResent(Remark):
+    """Requests of a load went twice, because the server closed the connection while it was used."""
+
+    system: str
+    cell: str
+    resent: int
+
+
+@dataclass(frozen=True, slots=True)
+class RequestsWaited(Remark):
+    """Requests of a load at a rate found every client busy when they were due."""
+
+    system: str
+    cell: str
+    waited: int
+    unsent: int  # of these: never sent
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratorLacked(Remark):
+    """A load generator could not make requests. They are in no figure of the server's."""
+
+    system: str
+    cell: str
+    lacked: tuple[tuple[str, int], ...]  # an error's name, and how many; the most frequent first
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratorLimited(Remark):
+    """A load generator was too busy or too late in some trials: these say nothing of the server."""
+
+    system: str
+    cell: str
+    limited: int
+    trials: int
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratorStalled(Remark):
+    """A load generator itself did not run for some of the time. That is in neither wait."""
+
+    system: str
+    cell: str
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class BodiesChange(Remark):
+    """The body changes from answer to answer, so that neither its length nor its bytes were checked."""
+
+    system: str
+    cell: str
+
+
+@dataclass(frozen=True, slots=True)
 class BootsUnlike(Remark):
     """A fact changed from boot to boot of one system."""
 

@@ -5,6 +5,7 @@ definitions, without a database, so that a look takes milliseconds. tests/analys
 both agree.
 """
 
+import json
 import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -16,7 +17,7 @@ import numpy as np
 
 from steelyard.analysis.model import ProgramRun
 from steelyard.archive import exclusions
-from steelyard.events import Event, Outcome, Samples, Unbooted, Usage
+from steelyard.events import Event, Load, Outcome, Samples, Unbooted, Usage
 
 _Row = TypeVar("_Row")
 
@@ -81,6 +82,11 @@ _HISTOGRAMS = """
           FROM histograms h JOIN trials t USING (trial) WHERE t.status = 'ok'
           GROUP BY h.trial, t.block, t.system, t.cell, h.metric, h.value_ns)
     GROUP BY trial, block, system, cell, metric ORDER BY block"""
+
+# Of trials that are a load on a server, what each of their copies saw.
+_LOADS = """
+    SELECT system, cell, loads FROM trials WHERE status = 'ok' AND loads IS NOT NULL
+    ORDER BY block, position"""
 
 # Also of systems whose machine was booted again, and then came up.
 _ABSENT = "SELECT system, reason FROM events WHERE kind = 'unbooted' ORDER BY recorded"
@@ -257,6 +263,14 @@ class HistogramRow(NamedTuple):
     requests: list[int]
 
 
+class LoadRow(NamedTuple):
+    """What the copies of one trial saw of the server that they loaded."""
+
+    system: str
+    cell: str
+    loads: tuple[Load, ...]
+
+
 class SystemRow(NamedTuple):
     """A start of a system, and what it said of itself, as JSON."""
 
@@ -350,6 +364,7 @@ class Rows:
     programs: Sequence[ProgramRun] = ()
     shared: Sequence[tuple[str, str]] = ()  # system; server and reason
     histograms: Sequence[HistogramRow] = ()
+    loads: Sequence[LoadRow] = ()
     faults: Sequence[FaultRow] = ()
     alone: Sequence[AloneRow] = ()
     costs: Sequence[CostRow] = ()
@@ -511,6 +526,7 @@ def read(connection: duckdb.DuckDBPyConnection, *, reported: Collection[str] = (
     rows.programs = _read(connection, _PROGRAMS, lambda row: ProgramRun(*row))
     rows.shared = connection.execute(_SHARED).fetchall()
     rows.histograms = _read(connection, _HISTOGRAMS, HistogramRow._make)
+    rows.loads = _read(connection, _LOADS, _load_row)
     rows.faults = _read(connection, _FAULTS, FaultRow._make)
     rows.alone = _read(connection, _ALONE, AloneRow._make)
     rows.costs = _read(connection, _COSTS, CostRow._make)
@@ -520,6 +536,16 @@ def read(connection: duckdb.DuckDBPyConnection, *, reported: Collection[str] = (
     ((rows.looks,),) = connection.execute(_LOOKS).fetchall()
     ((rows.samples,),) = connection.execute(_SAMPLES).fetchall()
     return rows
+
+
+def _load_row(row: Iterable[Any]) -> LoadRow:
+    system, cell, loads = row
+    counts = ("failures", "own_limits", "steps")
+    return LoadRow(
+        system,
+        cell,
+        tuple(Load(**one | {name: json.loads(one[name] or "null") for name in counts}) for one in loads),
+    )
 
 
 def _read(

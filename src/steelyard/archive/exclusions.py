@@ -18,9 +18,10 @@ _MOST = 1 << 62
 _EVENTS_MOST = 100  # in a nanosecond: faults, switches, blocks
 # What a figure of a network workload cannot exceed by its unit, which the tables do not hold.
 _SHARES = "('softirq', 1000), ('lost', 1000000)"
-# How many requests an operation makes: of a series many.
+# How many requests an operation makes: of a series many, of a load as many as it says.
 _REQUESTS = """
-    CASE workload WHEN 'web_series' THEN coalesce(TRY_CAST(parameters ->> 'requests' AS BIGINT), 1e6)
+    CASE WHEN workload = 'web_series' THEN coalesce(TRY_CAST(parameters ->> 'requests' AS BIGINT), 1e6)
+    WHEN loads IS NOT NULL THEN list_sum([one.requests::DOUBLE + one.unsent FOR one IN loads])
     ELSE 1 END"""
 
 # Why a trial's records cannot be right: a row for each reason.
@@ -56,6 +57,11 @@ _DOUBTS = f"""
     FROM (SELECT trial, host_ns, unnest(usage, recursive := true) FROM trials)
     WHERE user_ns::DOUBLE + system_ns > {PROCESSORS_LIKELY_MOST} * (2.0 * host_ns + 1e6)
     UNION ALL
+    SELECT trial, concat('it made ', requests, ' requests in ', host_ns, ' ns')
+    FROM (SELECT trial, host_ns, unnest(loads, recursive := true) FROM trials)
+    WHERE requests > {_EVENTS_MOST} * (2.0 * host_ns + 1e6) OR answers > requests
+        OR longest_ns > 2.0 * host_ns + 1e6
+    UNION ALL
     SELECT trial, concat('it had ', most, ' events in ', host_ns, ' ns')
     FROM (SELECT trial, host_ns, greatest(faults_minor, faults_major, switches_voluntary,
                                           switches_involuntary, blocks_read, blocks_written) AS most
@@ -73,7 +79,7 @@ _DOUBTS = f"""
     FROM histograms h JOIN (
         SELECT trial, used.copy AS copy,
                max(used.operations::DOUBLE * {_REQUESTS}) AS most
-        FROM (SELECT trial, workload, parameters, unnest(usage) AS used FROM trials)
+        FROM (SELECT trial, workload, parameters, loads, unnest(usage) AS used FROM trials)
         GROUP BY trial, used.copy) u ON u.trial = h.trial AND u.copy = h.copy
     GROUP BY h.trial, h.copy, h.metric HAVING sum(h.requests) > any_value(u.most)
     UNION ALL

@@ -18,7 +18,7 @@ from steelyard.report import answers
 from steelyard.report.answers import Answer, Finding
 from steelyard.statistics import verdict
 from steelyard.terminal import Console
-from steelyard.words import notes, remarks, wording
+from steelyard.words import loads, notes, remarks, wording
 
 STYLES = {
     verdict.FASTER: "green",
@@ -150,6 +150,8 @@ def _print_shown(console: Console, shown: _Shown) -> None:
 
 
 def _of_no_answer(evaluation: Evaluation) -> str:
+    if not evaluation.others and evaluation.server_loads:
+        return "\n".join(loads.answers(evaluation.server_loads))
     if not evaluation.others:
         only = f"Only {evaluation.baseline} was measured: there is nothing to compare it with."
         return f"{wording.gained(evaluation.gains, evaluation.baseline)} {only}".strip()
@@ -208,9 +210,10 @@ def _tables(evaluation: Evaluation, width: int, *, is_paper: bool) -> Iterable[_
         _Shown(_scalings(evaluation), tuple(wording.missing_laws(evaluation.scalings)), rows_most=subject),
     )
     yield from _comparisons(evaluation, width)
+    yield from _server_loads(evaluation)
     if not evaluation.comparisons:
         yield from gains
-        yield _Shown(_levels(evaluation), rows_most=math.inf)
+        yield _Shown(_levels(evaluation), rows_most=0 if evaluation.server_loads else math.inf)
     yield _Shown(_indices(evaluation), rows_most=0)
     yield from (_Shown(table, rows_most=math.inf) for table in _reference_means(evaluation))
     yield _Shown(_curves(evaluation))
@@ -293,6 +296,36 @@ def _latencies(evaluation: Evaluation) -> Table:
             for each in one.quantiles_ns.values()
         ]
         table.add_row(Text(one.cell), one.system, f"{one.requests:,}", *told)
+    return table
+
+
+def _server_loads(evaluation: Evaluation) -> Iterable[_Shown]:
+    """What loads on servers saw of them: what was served, and how it was waited for."""
+    found = list(zip(loads.levels(evaluation.server_loads), evaluation.server_loads, strict=True))
+    if not found:
+        return
+    shares = [f"{100 * share:g} %" for share in found[0][1].latency_ns]
+    served = _load_table("Loads on servers", *loads.SERVED, *shares, "failed", "server's processor time")
+    waited = _load_table("What connections they needed, and how they waited", *loads.WAITED)
+    objects = _load_table("Objects that users asked for", *loads.OBJECTS, *shares, "failed")
+    for level, one in found:
+        served.add_row(level, one.system, *loads.served(one))
+        waited.add_row(level, one.system, *loads.waited(one))
+        if one.objects:
+            objects.add_row(level, one.system, *loads.objects(one.objects))
+    yield _Shown(served, (loads.OF_SERVED,), rows_most=math.inf)
+    if objects.row_count:
+        after = (loads.OF_OBJECTS, *loads.contents(evaluation.server_loads))
+        yield _Shown(objects, after, rows_most=math.inf)
+    yield _Shown(waited, (loads.OF_WAITED,), rows_most=math.inf)
+
+
+def _load_table(title: str, *headings: str) -> Table:
+    table = _table(title)
+    table.add_column("load", overflow="fold")
+    table.add_column("system")
+    for heading in headings:
+        table.add_column(heading, justify="right")
     return table
 
 

@@ -105,6 +105,7 @@ def as_object(evaluation: Evaluation) -> dict[str, Any]:
         "scalings": [_fields(one) for one in evaluation.scalings],
         "costs": [_fields(one) for one in evaluation.costs],
         "latencies": [_of_cell(one) for one in evaluation.latencies],
+        "server_loads": [_of_cell(one) for one in evaluation.server_loads],
         "alone": [_of_cell(one) for one in evaluation.alone],
         "accounts": [_of_cell(one) for one in evaluation.accounts],
         "tallies": [_of_cell(one) for one in evaluation.tallies],

@@ -185,6 +185,23 @@ def histogram(one: Record) -> None:
             )
 
 
+def load(request: Expectation, one: Record) -> None:
+    """Check that a load is of the window that was asked for, and that its parts are not more than their
+    whole."""
+    window_ns = 1_000_000 * request.number("step_ms" if one["steps"] is not None else "window_ms")
+    must(one, "window_ns", one["window_ns"] == window_ns, f"{window_ns}, as asked")
+    must(one, "elapsed_ns", one["elapsed_ns"] >= window_ns, f"at least {window_ns}, its window")
+    must(
+        one, "busiest_ns", one["busiest_ns"] <= one["client_ns"], f"at most {one['client_ns']}, of all loops"
+    )
+    failed, requests = sum(one["failures"].values()), one["requests"]
+    must(
+        one, "requests", one["answers"] + failed <= requests, f"at least {one['answers'] + failed}, its parts"
+    )
+    must(one, "verified", one["verified"] <= one["answers"], f"at most {one['answers']}, of the answers")
+    must(one, "silent_ns", one["silent_ns"] <= window_ns, f"at most {window_ns}, its window")
+
+
 # A whole trial
 
 
@@ -217,6 +234,11 @@ def bounds(request: Expectation, heard: Heard) -> None:
         if one["values_ns"][-1] > heard.trial_ns:
             why = f"at most {heard.trial_ns}, as its trial took"
             raise cannot_be("histogram", "values_ns", one["values_ns"][-1], why)
+    for one in heard.of("load"):
+        for key in ("elapsed_ns", "longest_ns", "stalled_ns", "late_ns"):
+            must(one, key, one[key] <= heard.trial_ns, f"at most {heard.trial_ns}, as its trial took")
+        most = _EVENTS_MOST * heard.trial_ns
+        must(one, "requests", one["requests"] <= most, f"at most {most} in this time")
     for one in heard.of("usage"):
         _used(one, heard)
     for one in heard.of("told"):
@@ -425,6 +447,11 @@ def figures(request: Expectation, heard: Heard) -> None:
         if found:
             raise cannot_be("samples", f"durations_ns of {found.metric}", found.value, found.allowed)
         _requests(request, heard, one)
+    for one in heard.of("load"):
+        time = reported.get(one["copy"], {}).get("time")
+        if time is not None and abs(time * one["answers"] - one["window_ns"]) > one["answers"]:
+            why = f"its time a request, {time} ns, times its answers: about {one['window_ns']}, its window"
+            raise cannot_be("load", "answers", one["answers"], why)
 
 
 def _tick_ns(request: Expectation, heard: Heard, copy: int) -> float:
@@ -439,6 +466,12 @@ def _requests(request: Expectation, heard: Heard, one: Record) -> None:
     """Check that a histogram holds the requests of the measured batches, and at most as many as were made."""
     each, copy, timed = request.requests(one["metric"]), one["copy"], request.timed()
     total = sum(one["counts"])
+    for load in heard.of("load"):
+        if load["copy"] == copy:
+            most = load["requests"] + load["unsent"]
+            if total > most:
+                raise cannot_be("histogram", "the sum of counts", total, f"at most {most}, as its load says")
+            return
     made = [
         used["operations"] for used in heard.of("usage") if (used["copy"], used["metric"]) == (copy, timed)
     ]

@@ -178,6 +178,13 @@ def with_costs(outcomes: Sequence[Outcome], costs: Sequence[tuple[Figure, ...]])
     return [replace(one, costs=each, surroundings=state) for one, each in zip(outcomes, costs, strict=True)]
 
 
+def with_server(outcome: Outcome) -> Outcome:
+    """The outcome of a trial whose server runs by itself: nothing tells its processor time from other work's,
+    so all that was used counts as the trial's."""
+    state = outcome.surroundings
+    return outcome if state is None else replace(outcome, surroundings=replace(state, own_ns=state.busy_ns))
+
+
 def _expectation(
     agent: AgentLike, trial: Trial, wanted: Mapping[str, int | str], *, is_timed: bool
 ) -> Expectation:

@@ -16,6 +16,7 @@ from steelyard.systems.system import System
 COMMAND_S = 1.0  # what a command takes besides: it imports, judges what there is, and closes the experiment
 _TRIAL_S = 0.05  # a trial that does next to nothing: its processes, and the questions around it
 _GOAL_NS = 10_000_000  # of a batch (docs/explanation/measurement.md)
+_WINDOW_MS = "window_ms"  # of a load on a server: its batch is a window
 _FILLED = 0.7  # a batch may be so much shorter than its goal
 
 
@@ -107,6 +108,8 @@ def least_trial_s(plan: Plan, cell: model.Cell) -> float:
 
     if workload.performances:
         return _TRIAL_S
+    if _WINDOW_MS in settings:
+        return _TRIAL_S + (number(_WINDOW_MS) + number("warm_ms")) / 1e3
     metrics = sum(not one.reported for one in workload.metrics)
     batch_ns = 0 if number("operations") else number("batch_ns") or _GOAL_NS
     batches_ns = _FILLED * number("batches") * batch_ns

@@ -8,7 +8,18 @@ from typing import Any, TypeVar
 
 from steelyard import shapes
 from steelyard.analysis.concurrent_runs import ALONE, TOGETHER
-from steelyard.events import SET_ASIDE, CopyProcess, Count, Group, Histogram, Outcome, Program, Samples, Usage
+from steelyard.events import (
+    SET_ASIDE,
+    CopyProcess,
+    Count,
+    Group,
+    Histogram,
+    Load,
+    Outcome,
+    Program,
+    Samples,
+    Usage,
+)
 from steelyard.running import checks
 from steelyard.running.checks import Heard, must
 from steelyard.running.expectation import Expectation
@@ -21,7 +32,7 @@ _POINTS_MOST = 512  # of a curve: as the load program has them
 _PROGRAMS_MOST = 16  # of a trial: likewise
 _MEDIAN = "_50"  # a metric of that name is the median of what a histogram may tell of
 
-_Row = TypeVar("_Row", Samples, Usage, Count, Group, Histogram, Program)
+_Row = TypeVar("_Row", Samples, Usage, Count, Group, Histogram, Load, Program)
 _CHECKS: Mapping[str, Callable[[Expectation, Record], None]] = {
     "samples": checks.samples,
     "value": checks.value,
@@ -97,6 +108,8 @@ class TrialParser:
                 self._hear_shared(record)
             case "printed":
                 self._hear_printed(record)
+            case "load":
+                self._hear_load(record)
             case "samples" | "value" | "usage" | "group" | "histogram" | "told":
                 self._hear_of_copy(record)
             case _:
@@ -153,6 +166,16 @@ class TrialParser:
         parts = self._printed.setdefault(copy, [])
         must(record, "part", record["part"] == len(parts), f"{len(parts)}, the next")
         parts.append(record["text"])
+
+    def _hear_load(self, record: Record) -> None:
+        key, copies = ("load", record["copy"]), self._expected.trial.cell.copies
+        if ("step_ms" if record["steps"] else "window_ms") not in self._expected.initial:
+            raise RefusedRequest("it sent 'load' in a trial that loads no server for a while")
+        must(record, "copy", record["copy"] < copies, f"less than {copies}")
+        if key in self._by_place:
+            raise RefusedRequest(f"its record 'load' of copy {record['copy']} came twice")
+        checks.load(self._expected, record)
+        self._by_place[key] = record
 
     def printed(self) -> dict[int, str]:
         """What each copy's command printed."""
@@ -226,6 +249,7 @@ class TrialParser:
             shared=self._shared,
             groups=tuple(_group(one) for one in self._all("group")),
             histograms=tuple(_row_of(Histogram, one) for one in self._all("histogram")),
+            loads=tuple(_row_of(Load, one) for one in self._all("load")) or None,
             counts=tuple(_row_of(Count, one) for one in self._all("value", "told")),
         )
 
@@ -235,7 +259,7 @@ class TrialParser:
     def _check(self, before: ClockReading, after: ClockReading) -> None:
         begin_ns, end_ns = self._begin["clock_ns"], self._end["clock_ns"]
         host_ns = after.host_ns - before.host_ns
-        kinds = ("samples", "usage", "group", "histogram", "value", "told")
+        kinds = ("samples", "usage", "group", "histogram", "load", "value", "told")
         heard = Heard(
             self._begin,
             self._end,

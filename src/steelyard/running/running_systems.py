@@ -342,6 +342,7 @@ class RunningSystems:
                 )
                 for trial, outcome in zip(whole, outcomes, strict=True)
             ]
+        known = [dialogue.with_server(one) if plan.server_runs(one.trial.cell) else one for one in known]
         return {**found, **dict(zip(whole, known, strict=True))}
 
     def _led(

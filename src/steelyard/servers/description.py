@@ -12,6 +12,7 @@ from steelyard.errors import UnknownName, UsageError
 from steelyard.servers import running
 from steelyard.servers.running import Running
 from steelyard.shapes import Wrong
+from steelyard.text import quoted
 from steelyard.toml_file import Reader
 
 LINES_MOST = 6000  # bytes: the load program's
@@ -96,12 +97,26 @@ def read(name: str) -> Server:
     part = toml_file.parse("server", text, file=str(path))
     server = _server(path.stem, part)
     part.finish()
-    server = replace(server, settings=server.settings | _settings(server, asked))
-    if len(server.lines().encode()) > LINES_MOST:
-        raise UsageError(
-            f"{part.file} has a description of more than {LINES_MOST:,} bytes, which is the limit"
-        )
+    return _within_limits(replace(server, settings=server.settings | _settings(server, asked)), part.file)
+
+
+def of_part(part: Reader) -> Server:
+    """The server that a study describes itself, with a name and the keys of a file. Raises UsageError."""
+    server = _server(part.text("name"), part)
+    part.finish()
     return server
+
+
+def _within_limits(server: Server, where: str) -> Server:
+    if len(server.lines().encode()) > LINES_MOST:
+        raise UsageError(f"{where} has a description of more than {LINES_MOST:,} bytes, which is the limit")
+    return server
+
+
+def known(name: str, own: Sequence[Server]) -> Server:
+    """The server of that name among a study's own, or else as `read` has it."""
+    found = next((one for one in own if one.name == name), None)
+    return _within_limits(found, f"server {quoted(name)}") if found else read(name)
 
 
 def _with_settings(text: str) -> tuple[str, list[str]]:
@@ -164,6 +179,7 @@ def _running(name: str, url: str, part: Reader) -> Server:
             method=part.quantity("method", None, running.method),
             headers=tuple(_header(part, line) for line in part.texts("headers", ())),
             data=part.text("data", "") or None,
+            data_file=_data_file(part),
             process=part.number("process", 1, 1 << 22),
         ),
     )
@@ -174,6 +190,13 @@ def _header(part: Reader, line: str) -> str:
         return running.header(line)
     except Wrong as wrong:
         raise part.wrong("headers", line, wrong.allowed) from None
+
+
+def _data_file(part: Reader) -> str | None:
+    path = _line(part, "data_file")
+    if path and not path.startswith("/"):
+        raise part.wrong("data_file", path, "an absolute path")
+    return path or None
 
 
 def _pattern(part: Reader, text: str) -> str:

@@ -36,7 +36,8 @@ class Running:
     is_allowed: bool = False  # it need not be loopback
     method: str | None = None  # None: GET, or POST with data
     headers: tuple[str, ...] = ()  # each "NAME: VALUE"
-    data: str | None = None  # the body
+    data: str | None = None  # the body,
+    data_file: str | None = None  # or a file of the system under test that holds it
     process: int | None = None  # the server's first process, if its processor time is wanted
 
     def lines(self) -> list[str]:
@@ -51,6 +52,7 @@ class Running:
             *([f"method {self.method}"] if self.method is not None else []),
             *(f"header {line}" for line in self.headers),
             *(["data", *(f"\t{line}" for line in self.data.split("\n"))] if self.data is not None else []),
+            *([f"data_file {self.data_file}"] if self.data_file is not None else []),
             *([f"pid {self.process}"] if self.process is not None else []),
         ]
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 
 from steelyard.errors import StudyError, UnknownName
+from steelyard.servers.description import Server
 from steelyard.study import bounds
 from steelyard.study.tool import Tool
 from steelyard.text import shortened, shown
@@ -354,6 +355,7 @@ class Study:
     peer: str = ""  # where the far end of its network workloads is, unless they say; "": as they have it
     tool: Tool | None = None  # whose figures are read from what its commands print
     files: tuple[str, ...] = ()  # that are sent along to each system (`sent`)
+    servers: tuple[Server, ...] = ()  # of its own, which its workloads can name
     short: ShortForm = ShortForm()
     is_short: bool = False
 

@@ -97,6 +97,11 @@ class Plan:
             for parameter, value in definition.trial
         }
 
+    def server_runs(self, cell: Cell) -> bool:
+        """Whether the cell's server is one that no trial starts."""
+        lines = self.servers.get(str(dict(cell.parameters).get(SERVER, "")), "")
+        return any(line.startswith("running ") for line in lines.splitlines())
+
     def _setting(self, system: str, name: str, value: int | str) -> int | str:
         if name == SERVER:
             return self.servers[str(value)]
@@ -114,9 +119,8 @@ def make(study: Study, *, systems: tuple[str, ...], processors: int, seed: int) 
     """The plan of the study for these systems; `processors` stands for the level of that name. Raises
     UnknownName or UsageError where a server is not known."""
     cells = studies.cells(study, processors=processors)
-    return Plan(
-        study, systems, cells, seed, {name: description.read(name).lines() for name in _servers(cells)}
-    )
+    servers = {name: description.known(name, study.servers).lines() for name in _servers(cells)}
+    return Plan(study, systems, cells, seed, servers)
 
 
 def _servers(cells: tuple[Cell, ...]) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from steelyard import toml_file
 from steelyard.errors import SteelyardError, UnknownName
+from steelyard.servers import description
 from steelyard.study import bounds, model, presentation, sent, system_definition, tool
 from steelyard.study.model import (
     MARGINS,
@@ -69,6 +70,7 @@ def parse(text: str, *, file: str, is_short: bool = False) -> Study:
         indices=tuple(presentation.index(part) for part in reader.parts("index")),
         peer=reader.text("peer", ""),
         tool=tool.read(reader.part("tool")),
+        servers=tuple(description.of_part(part) for part in reader.parts("server")),
         files=tuple(reader.texts("with", ())),
     )
     study = replace(study, short=_short_form(reader.part("short"), study))
@@ -127,6 +129,7 @@ def _joined(study: Study, parts: Iterable[tuple[str, Study]]) -> Study:
             figure_tables=(*study.figure_tables, *part.figure_tables),
             peer=study.peer or part.peer,
             tool=study.tool or part.tool,
+            servers=study.servers + part.servers,
             files=study.files or part.files,
         )
     return study

@@ -1,20 +1,20 @@
 """Has a sentence for each kind of remark: of one remark, or of several that differ in numbers alone.
 
-Each module imports only from earlier ones: dispatch, comparisons, experiments, figures.
+Each module imports only from earlier ones: dispatch, comparisons, experiments, figures, loads.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 
 from steelyard.analysis.remarks import OtherCode, Remark, SameCode, Trouble
-from steelyard.words.remarks import comparisons, dispatch, experiments, figures
+from steelyard.words.remarks import comparisons, dispatch, experiments, figures, loads
 from steelyard.words.remarks.comparisons import all_blocks as all_blocks
 from steelyard.words.remarks.comparisons import apart as apart
 from steelyard.words.remarks.comparisons import disturbed_blocks as disturbed_blocks
 from steelyard.words.remarks.comparisons import number_of_units as number_of_units
 from steelyard.words.remarks.comparisons import units as units
 
-SPOKEN = (comparisons, experiments, figures)  # the modules that have sentences
+SPOKEN = (comparisons, experiments, figures, loads)  # the modules that have sentences
 _WITHOUT_DIGESTS = (SameCode, OtherCode)  # of several, the digests are not said
 
 

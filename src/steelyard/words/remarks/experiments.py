@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from steelyard.analysis import remarks
 from steelyard.analysis.remarks import FoundProgram
 from steelyard.events import CALLS, LIFE
-from steelyard.quantities import digits, number_of, size_bytes, time_ns
+from steelyard.quantities import digits, number_of, size_bytes
 from steelyard.words.remarks.dispatch import said
 
 _CELLS_NAMED = 3  # of those that were left out
@@ -158,27 +158,6 @@ def _(one: remarks.BusyBoots, alike: Sequence[remarks.BusyBoots]) -> str:
 @said.register
 def _(one: remarks.FailedBoots, alike: Sequence[remarks.FailedBoots]) -> str:
     return f"{_boots(one.boots)} failed, and {'was' if one.boots == 1 else 'were'} repeated: {one.reason}"
-
-
-@said.register
-def _(one: remarks.ConnectionsClosed, alike: Sequence[remarks.ConnectionsClosed]) -> str:
-    return (
-        f"{_most(one)}: the server on {one.system} closed connections that were to be kept, "
-        f"{one.opened:.0f} for 1,000 requests"
-    )
-
-
-@said.register
-def _(one: remarks.StoodStill, alike: Sequence[remarks.StoodStill]) -> str:
-    return (
-        f"{_most(one)}: the server on {one.system} answered nothing for {digits(100 * one.share, count=2)} % "
-        f"of the time (longest wait {time_ns(one.longest_ns)}), although 99 % of requests took at most "
-        f"{time_ns(one.tail_ns)}; a load at a fixed rate shows what independent users see"
-    )
-
-
-def _most(one: remarks.ConnectionsClosed | remarks.StoodStill) -> str:
-    return one.cell if one.cells == 1 else f"{one.cell} (and less in {number_of(one.cells - 1, 'cell')} more)"
 
 
 def _boots(count: int) -> str:
