@@ -52,7 +52,7 @@ PREFIX   ?= /usr/local
 FOR_TESTS := $(if $(filter test disturbed,$(MAKECMDGOALS)),-Dtests=true -Dwerror=true)
 ALONE    := scripts/alone
 SUITE    := $(VENV)/python tests/support/suite.py
-SOURCES_OF_C := find base loadgen workloads agent client monitor systems bench tests -name '*.[ch]'
+SOURCES_OF_C := find base loadgen workloads agent monitor systems bench tests -name '*.[ch]'
 
 ifeq ($(filter help clean uninstall,$(MAKECMDGOALS))$(findstring n,$(firstword -$(MAKEFLAGS))),)
 ifneq ($(shell scripts/begin '$(PYTHON)' && echo begun),begun)

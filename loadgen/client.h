@@ -1,6 +1,6 @@
 /* client.h -- what is asked of the load generator, and what it found.
  *
- * steelyard-client sends HTTP requests to one server: by N clients that each wait for their answer
+ * The load generator sends HTTP requests to one server: by N clients that each wait for their answer
  * (closed), or at times drawn in advance whatever the server does (open). All times are nanoseconds
  * on CLOCK_MONOTONIC.
  */

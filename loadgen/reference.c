@@ -66,7 +66,7 @@ int request_write(const struct options *options, enum connection connection, cha
 	                  : options->data ? "POST"
 	                                  : "GET",
 	                  options->path, connection != CONNECTION_HTTP10, host,
-	                  unless_set(options, "User-Agent", "User-Agent: steelyard-client\r\n"),
+	                  unless_set(options, "User-Agent", "User-Agent: steelyard\r\n"),
 	                  unless_set(options, "Accept", "Accept: */*\r\n"),
 	                  options->data ? unless_set(options, "Content-Type", CONTENT_TYPE) : "",
 	                  length_line, headers,

@@ -3,7 +3,7 @@
 The rooms stand in reading order, in the order in which a figure travels. Each imports only from earlier
 ones: text, shapes, errors, home, last_words, destination, streams, terminal, interruption, standstill,
 commands, quantities, allowance, libraries, toml_file, servers, study, programs, statistics, watch, events,
-systems, archive, analysis, running, load, words, papers, drawing, report, api, cli, entry.
+systems, archive, analysis, running, words, papers, drawing, report, api, cli, entry.
 """
 
 TYPE_CHECKING = False  # typing would take longer to import than a short command has to spare

@@ -13,7 +13,6 @@ GROUPS = {f"workloads/{group}" for group, _ in re.findall(r"WORKLOAD\((\w+), (\w
 FLOORS: dict[str, set[str]] = {
     "base": set(),
     "loadgen": {"base"},
-    "client": {"base", "loadgen"},
     "workloads/api": {"base"},
     **{
         group: {"base", "loadgen", "workloads/api", "workloads/list.def", *GROUPS} for group in sorted(GROUPS)

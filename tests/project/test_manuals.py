@@ -23,7 +23,7 @@ from steelyard.programs import built
 pytestmark = pytest.mark.program
 ROOT = places.ROOT
 SCRIPT = ROOT / "scripts" / "manuals"
-PAGES = ["steelyard.1", "steelyard-load.1", "steelyard-watch.1", "steelyard-client.1"]
+PAGES = ["steelyard.1", "steelyard-load.1", "steelyard-watch.1"]
 VERBS = [
     (f"{one.name} {verb.name}" if verb is not one else one.name, verb)
     for one in parser.VERBS
@@ -35,7 +35,7 @@ FLAGS = {(words, flag) for words, verb in VERBS for one in options_of(verb.optio
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("manuals")
-    programs = [str(built.load("glibc")), str(built.monitor()), str(built.client())]
+    programs = [str(built.load("glibc")), str(built.monitor())]
     subprocess.run([sys.executable, SCRIPT, place, "1.2.3", *programs], check=True)
     return place
 
@@ -70,9 +70,9 @@ def test_the_manual_has_every_verb_with_its_options_and_the_version(pages: Path)
 
 
 @needs("groff")
-@pytest.mark.parametrize("program", ["load", "watch", "client"])
+@pytest.mark.parametrize("program", ["load", "watch"])
 def test_a_program_s_manual_has_what_its_help_has(pages: Path, program: str) -> None:
-    path = {"load": built.load("glibc"), "watch": built.monitor(), "client": built.client()}[program]
+    path = {"load": built.load("glibc"), "watch": built.monitor()}[program]
     told = subprocess.run([path, "--help"], capture_output=True, text=True, check=True)
 
     text = printed(pages / f"steelyard-{program}.1")

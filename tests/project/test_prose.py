@@ -8,7 +8,7 @@ import places
 import pytest
 
 FOLDERS = (
-    "agent", "base", "bench", "client", "docs", "examples", "loadgen", "monitor", "scripts", "src", "systems",
+    "agent", "base", "bench", "docs", "examples", "loadgen", "monitor", "scripts", "src", "systems",
     "tests", "workloads",
 )  # fmt: skip
 KINDS = {"", ".build", ".c", ".css", ".def", ".h", ".html", ".js", ".md", ".py", ".toml"}

@@ -1,41 +1,40 @@
 """load: a server of one's own under load."""
 
 import os
-import random
+import shlex
 import stat
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
 
-from steelyard import libraries, standstill, streams
-from steelyard.cli import output
-from steelyard.cli.verb import Verb, option, output_option
+from steelyard import toml_file
+from steelyard.cli import measuring
+from steelyard.cli.verb import Verb, option, part
 from steelyard.cli.watch_options import SEED, process
-from steelyard.errors import SteelyardError, UsageError, in_words
+from steelyard.errors import UsageError, in_words
 from steelyard.quantities import (
     duration_text,
     number_of,
     parse_duration,
-    parse_number,
     parse_share,
     parse_size,
     parse_whole,
 )
 from steelyard.servers import running
+from steelyard.servers.running import Running
 from steelyard.shapes import Wrong
+from steelyard.study import server_load
+from steelyard.study.server_load import LOAD as WINDOW
+from steelyard.study.server_load import SATURATION, WantedLoad
 from steelyard.text import quoted
 
-if TYPE_CHECKING:
-    from steelyard.load import trials
-    from steelyard.load.model import Pattern, Request, Users
-
-_Step = TypeVar("_Step")
+_STUDY = "the command line"  # in messages
 _PAUSE_MOST_NS = 600 * 10**9
-_HEADERS_MOST = 7000  # with what else a request's head holds, in the load generator's 8,192 bytes
 _DATA_MOST = 16 << 20
-_TEXT_MOST = 100_000  # of one word of a command
+_TRIALS = {WINDOW: ("trial", "trials"), SATURATION: ("search", "searches")}
+_CONNECTIONS = ("keep-alive", "new", "http/1.0")  # by the workload's number
+# Parameters that a load has by itself: not said, so that the names of cells are short.
+_USUAL = {"connection": 0, "threads": 1, "rate": 0, "poisson": 0, "think_us": 0, "think_spread": 1}
 
 
 def _counts(value: object) -> tuple[int, ...]:
@@ -125,11 +124,11 @@ class LoadOptions:
         default=6,
         parse=partial(parse_whole, most=1000),
         metavar="N",
-        help="number of trials per level, in random order (default: 6)",
+        help="number of trials per level, or of searches for the saturation, in random order (default: 6)",
     )
-    rate: float | None = option(
+    rate: int | None = option(
         "--rate",
-        parse=partial(parse_number, least=0.001, most=10_000_000.0),
+        parse=partial(parse_whole, most=10_000_000),
         metavar="N",
         help="send this many requests per second, however fast the server answers; latency counts from "
         "the moment each was due",
@@ -217,200 +216,155 @@ class LoadOptions:
         metavar="PID",
         help="process ID of the server's main process, to report the CPU cost per request",
     )
-    seed: int | None = option("--seed", parse=SEED, metavar="N", help="random seed (default: random)")
     allow_remote: bool = option(
         "--allow-remote",
         default=False,
         action="store_true",
         help="allow a host other than this one's loopback; load only servers that are yours",
     )
-    format: str = option(
-        "--format", default="text", choices=("text", "json"), help="output format (default: text)"
+    seed: int | None = option("--seed", parse=SEED, metavar="N", help="random seed (default: random)")
+    new: bool = option(
+        "--new",
+        default=False,
+        action="store_true",
+        help="start over instead of resuming an interrupted load",
     )
-    output: Path | None = output_option()
+    reporting: measuring.Reporting = part(measuring.Reporting)
 
 
 def _load(options: LoadOptions) -> int:
     """Loads the server and prints what it served at each level."""
-    libraries.load("steelyard.load.console", "steelyard.load.saturation", "scipy.special")
-    from steelyard.load import console, trials
-
-    pattern = _pattern(options)
-    duration_s = options.for_ns / 1e9
-    order = trials.LoadOrder(
-        server=running.target(options.url, is_allowed=options.allow_remote),
-        pattern=pattern,
-        levels=_levels(options),
-        trials=options.trials,
-        duration_s=duration_s,
-        threads=options.threads,
-        seed=random.getrandbits(32) if options.seed is None else options.seed,
-        process=process("--pid", options.pid) if options.pid else None,
-        ends_s=standstill.begun_s() + duration_s,
-    )
-    if options.saturation_ns is not None:
-        return _saturate(options, order)
-    if options.quantile is not None:
-        raise UsageError("--quantile is of the latency of --saturation; give that as well")
-    planned = order.trials * len(order.levels)
-    least_s = _least_s(planned)
-    if duration_s < least_s:
+    load = _wanted(options)
+    if load.duration_s < load.least_s:
+        number = number_of(load.trials, *_TRIALS[load.workload])
         raise UsageError(
-            f"--for is {quoted(duration_text(options.for_ns))}, but {number_of(order.trials, 'trial')} of "
-            f"{number_of(len(order.levels), 'level')} need at least {least_s:g}s, from the command's start "
-            "on; or give fewer --trials"
+            f"--for is {quoted(duration_text(options.for_ns))}, but {number} of "
+            f"{number_of(len(load.levels), 'level')} need at least {load.least_s:g}s, from the command's "
+            "start on; or give fewer --trials"
         )
-
-    def notify(clients: int, done: int, count: int) -> None:
-        what = "user_equivalents" if pattern.users else "clients"
-        streams.tell(f"trial {done + 1} of {count}: {what}={clients}")
-
-    done, status = _until_interrupted(trials.run(order, notify))
-    if not status and len(done) < planned:
-        streams.tell(
-            f"{len(done)} of {number_of(planned, 'trial')} fitted into {duration_text(options.for_ns)}: each "
-            "takes time besides its load; give a longer --for, or fewer --trials"
-        )
-    show = console.print_json if options.format == "json" else console.print_levels
-    show(trials.levels(done, pattern), order.server, pattern)
-    return status if any(one.answers for one in done) else status or 1
+    how = measuring.Measuring(choice=measuring.Choice(seed=options.seed), watch=False, new=options.new)
+    return measuring.measure(_STUDY, None, how, options.reporting, server_load.text_of(load))
 
 
-def _least_s(count: int) -> float:
-    """The least time, in seconds, that `count` trials take."""
-    from steelyard.load import trials
+def _wanted(options: LoadOptions) -> WantedLoad:
+    is_surge, is_search = options.model == "surge", options.saturation_ns is not None
+    _check(options, is_surge=is_surge, is_search=is_search)
+    shared: dict[str, int | str] = {
+        "connection": _CONNECTIONS.index(options.connection),
+        "threads": options.threads,
+    }
+    settings: dict[str, int | str] = {"timeout_ms": options.timeout_ns // 1_000_000}
+    if is_search:
+        shared |= _searched(options)
+    else:
+        shared |= _paced(options) | (_users(options) if is_surge else {})
+        settings |= {"verify_permille": round(options.verify * 1000)} | _content(options)
+    return WantedLoad(
+        server=_server(options),
+        workload=SATURATION if is_search else WINDOW,
+        over="user_equivalents" if is_surge else "clients",
+        levels=(options.user_equivalents if is_surge else options.clients) or (1,),
+        trials=options.trials,
+        duration_s=options.for_ns / 1e9,
+        parameters={name: value for name, value in shared.items() if value != _USUAL.get(name)},
+        settings=settings,
+    )
 
-    return count * (trials.LEAST_S + trials.BESIDES_S)
 
-
-def _saturate(options: LoadOptions, order: "trials.LoadOrder") -> int:
-    """Searches for the highest rate that the server holds, and prints it."""
-    from steelyard.load import console, saturation
-
-    assert options.saturation_ns is not None
-    if order.pattern.users or order.pattern.rate or order.pattern.think_us or len(order.levels) > 1:
+def _check(options: LoadOptions, *, is_surge: bool, is_search: bool) -> None:
+    """Raises UsageError where options do not belong together."""
+    is_paced = options.rate is not None or options.think_ns is not None
+    if is_search and (is_surge or is_paced or len(options.clients or ()) > 1):
         raise UsageError(
             "--saturation chooses its own rates: leave --rate, --think and --model out, and give one level"
         )
-    limit = saturation.Limit(options.saturation_ns, 0.99 if options.quantile is None else options.quantile)
-    least_s = _least_s(saturation.CAPACITY_TRIALS + saturation.SEARCHES * saturation.STEPS_LEAST)
-    if order.duration_s < least_s:
-        given = quoted(duration_text(options.for_ns))
-        raise UsageError(
-            f"--for is {given}, but --saturation needs at least {least_s:g}s, from the command's start on"
-        )
-
-    def notify(what: str, done: int, count: int) -> None:
-        streams.tell(f"trial {done + 1} of {count}: {what}")
-
-    steps, status = _until_interrupted(saturation.search(order, limit, notify))
-    show = console.print_saturation_json if options.format == "json" else console.print_saturation
-    show(steps[-1], order.server)
-    return status
-
-
-def _until_interrupted(steps: Iterator[_Step]) -> tuple[list[_Step], int]:
-    """All of them, or those before a Ctrl-C, a request to end or a failure of whatever kind; and the exit
-    status. Before the first, that is the end. Nothing else keeps what was measured: so it is printed."""
-    done: list[_Step] = []
-    try:
-        done.extend(steps)
-    except KeyboardInterrupt:
-        if not done:
-            raise
-        return done, output.INTERRUPTED
-    except (SteelyardError, OSError) as error:
-        if not done:
-            raise
-        streams.tell(f"{error}; what was measured before that:")
-        return done, 1
-    return done, 0
-
-
-def _pattern(options: LoadOptions) -> "Pattern":
-    from steelyard.load.model import Pattern
-
-    users = _users(options)
-    if users and (options.rate is not None or options.think_ns):
+    if options.quantile is not None and not is_search:
+        raise UsageError("--quantile is of the latency of --saturation; give that as well")
+    if is_surge and is_paced:
         raise UsageError("--model surge has its own pauses (--off-scale); leave --rate and --think out")
+    if is_surge and (options.method is not None or options.data is not None):
+        raise UsageError("--model surge asks for files; leave --method and --data out")
+    if is_surge and options.clients is not None:
+        raise UsageError("--model surge has user equivalents: give --user-equivalents in place of --clients")
     if options.rate is not None and options.think_ns:
         raise UsageError("--think is each client's own pace and --rate the load's; leave one of them out")
     if options.rate is None and options.arrivals != "constant":
         raise UsageError("--arrivals says how the requests of --rate are spaced; give --rate as well")
-    return Pattern(
-        connection=options.connection,
-        rate=options.rate,
-        arrivals=options.arrivals,
-        think_us=(options.think_ns or 0) // 1000,
-        think=options.think_spread,
-        verified=options.verify,
-        timeout_ms=options.timeout_ns // 1_000_000,
-        users=users,
-        request=_request(options),
-    )
+    for name, given in (("--user-equivalents", options.user_equivalents), ("--content", options.content)):
+        if given is not None and not is_surge:
+            raise UsageError(f"{name} is for --model surge; give that as well")
 
 
-def _request(options: LoadOptions) -> "Request":
-    from steelyard.load.model import Request
-
-    if options.model == "surge" and (options.method is not None or options.data is not None):
-        raise UsageError("--model surge asks for files; leave --method and --data out")
-    if sum(len(line) + 2 for line in options.headers) > _HEADERS_MOST:
-        raise UsageError(
-            f"--header is given {len(options.headers)} times, for more than {_HEADERS_MOST:,} bytes"
-        )
-    data = options.data
-    if data is not None and data.startswith("@"):
-        path = Path(data[1:])
-        try:
-            found = path.stat()
-        except OSError as error:
-            raise UsageError(f"--data is {quoted(data)}: {in_words(error)}") from error
-        if not stat.S_ISREG(found.st_mode) or found.st_size > _DATA_MOST:
-            raise UsageError(f"--data is {quoted(data)}: name a file of at most 16 MiB")
-        data = f"@{path.resolve()}"
-    elif data is not None and ("\0" in data or len(data.encode()) > _TEXT_MOST):
-        raise UsageError(
-            f"--data is a text of {len(data):,} characters; put more than {_TEXT_MOST:,} bytes into a file, "
-            "and write @ and its name"
-        )
-    return Request(options.method, tuple(options.headers), data)
+def _searched(options: LoadOptions) -> dict[str, int | str]:
+    assert options.saturation_ns is not None
+    return {
+        "limit_us": max(1, round(options.saturation_ns / 1000)),
+        "share_permille": round(1000 * (0.99 if options.quantile is None else options.quantile)),
+    }
 
 
-def _users(options: LoadOptions) -> "Users | None":
-    from steelyard.load.model import Users
-
-    if options.model != "surge":
-        for name, given in (("--user-equivalents", options.user_equivalents), ("--content", options.content)):
-            if given is not None:
-                raise UsageError(f"{name} is for --model surge; give that as well")
-        return None
-    if options.clients is not None:
-        raise UsageError("--model surge has user equivalents: give --user-equivalents in place of --clients")
-    return Users(
-        files=options.files,
-        top=options.files,
-        size_most=options.size_most,
-        content_seed=1,
-        content=_directory(options.content) if options.content is not None else None,
-        off_permille=round(options.off_scale * 1000),
-        pauses_within=options.pauses_within,
-        parallel=options.parallel,
-        session=options.session,
-    )
+def _paced(options: LoadOptions) -> dict[str, int | str]:
+    """How clients come to their requests."""
+    return {
+        "rate": options.rate or 0,
+        "poisson": int(options.arrivals == "exponential"),
+        "think_us": (options.think_ns or 0) // 1000,
+        "think_spread": int(options.think_spread == "exponential"),
+    }
 
 
-def _directory(text: str) -> str:
-    path = Path(text)
+def _users(options: LoadOptions) -> dict[str, int | str]:
+    return {
+        "files": options.files,
+        "size_most": options.size_most,
+        "off_permille": round(options.off_scale * 1000),
+        "pauses_within": int(options.pauses_within),
+        "parallel": options.parallel,
+        "session": options.session,
+    }
+
+
+def _content(options: LoadOptions) -> dict[str, int | str]:
+    if options.content is None:
+        return {}
+    path = Path(options.content)
     if not os.path.isdir(path):
         raise UsageError(
-            f"--content is {quoted(text)}, which is no directory: name one that the server serves"
+            f"--content is {quoted(options.content)}, which is no directory: name one that the server serves"
         )
-    return str(path.resolve())
+    return {"content": shlex.quote(str(path.resolve()))}
 
 
-def _levels(options: LoadOptions) -> tuple[int, ...]:
-    return (options.user_equivalents if options.model == "surge" else options.clients) or (1,)
+def _server(options: LoadOptions) -> Running:
+    text, file = _data(options.data)
+    return Running(
+        options.url,
+        is_allowed=options.allow_remote,
+        method=options.method,
+        headers=tuple(options.headers),
+        data=text,
+        data_file=file,
+        process=process("--pid", options.pid) if options.pid else None,
+    )
+
+
+def _data(data: str | None) -> tuple[str | None, str | None]:
+    """The body as a text, or the file that holds it."""
+    if data is None or not data.startswith("@"):
+        if data and not toml_file.is_text(data):
+            raise UsageError(
+                f"--data is a text of {len(data):,} characters; put more than {toml_file.TEXT_MOST:,} of "
+                "them, or what is not printable, into a file, and write @ and its name"
+            )
+        return data, None
+    path = Path(data[1:])
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise UsageError(f"--data is {quoted(data)}: {in_words(error)}") from error
+    if not stat.S_ISREG(found.st_mode) or found.st_size > _DATA_MOST:
+        raise UsageError(f"--data is {quoted(data)}: name a file of at most 16 MiB")
+    return None, str(path.resolve())
 
 
 LOAD = Verb(

@@ -228,19 +228,19 @@ def _compare(options: CompareOptions) -> int:
         from steelyard.running import discovery
 
         text = own_work.text_of(discovery.with_figures(work))
-        return _measure(own_commands.STUDY, None, options.measuring, options.reporting, text)
+        return measure(own_commands.STUDY, None, options.measuring, options.reporting, text)
     if len(options.systems) < 2:
         raise UsageError("compare needs at least two systems, such as: steelyard compare native uml")
     if given := own_commands.given(own):
         raise UsageError(f"{given} is for a command of your own: steelyard compare native uml -- COMMAND")
-    return _measure(options.study or _STANDARD_STUDY, options.systems, options.measuring, options.reporting)
+    return measure(options.study or _STANDARD_STUDY, options.systems, options.measuring, options.reporting)
 
 
 def _run(options: RunOptions) -> int:
-    return _measure(options.study, options.systems, options.measuring, options.reporting)
+    return measure(options.study, options.systems, options.measuring, options.reporting)
 
 
-def _measure(
+def measure(
     study: str, systems: tuple[str, ...] | None, measuring: Measuring, reporting: Reporting, text: str = ""
 ) -> int:
     """Measures what the study asks for, or resumes where the same command stopped; then reports. `text` is

@@ -133,14 +133,6 @@ def monitor() -> Path:
     return path
 
 
-def client() -> Path:
-    """The program that loads servers. Raises Unsupported."""
-    path = _built("client", "steelyard-client")
-    if not os.path.isfile(path):
-        raise Unsupported("the load generator is not built; build Steelyard again: make")
-    return path
-
-
 def uml_registers() -> Path:
     """The library that User-mode Linux needs on processors with AMX. Raises Unsupported."""
     path = _built("systems", "steelyard-uml-registers.so")

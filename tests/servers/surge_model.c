@@ -1,12 +1,17 @@
-/* describe.c -- see describe.h. */
-#include "describe.h"
-
+/* surge_model.c -- writes SURGE's file set, its references and draws of its pauses as a record, for
+ * a test that holds each distribution against the published one.
+ *
+ *     surge_model FILES TOP TAIL_PERMYRIAD SIZE_MOST CONTENT_SEED SEED DRAWS
+ */
+#include <stdio.h>
 #include <stdlib.h>
 
-#include "../../base/record.h"
+#include "../../base/numbers.h"
 #include "../../base/random.h"
+#include "../../base/record.h"
+#include "../../loadgen/surge/users.h"
 
-void describe_model(const struct users *users)
+static void describe_model(const struct users *users)
 {
 	const struct surge *surge = users->surge;
 
@@ -42,7 +47,7 @@ static uint64_t draw(const struct users *users, uint64_t *state, enum draw what)
 	}
 }
 
-int describe_all(const struct users *users, uint64_t seed, uint64_t draws)
+static int describe_all(const struct users *users, uint64_t seed, uint64_t draws)
 {
 	static const char *const names[DRAWS] = { "inactive_off_ns", "first_off_ns",
 		                                  "active_off_ns", "session_objects" };
@@ -77,4 +82,25 @@ int describe_all(const struct users *users, uint64_t seed, uint64_t draws)
 	record_close(1);
 	free(values);
 	return record_error() ? -1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	enum { FILES, TOP, TAIL, SIZE_MOST, CONTENT_SEED, SEED, DRAWS_OF_EACH, NUMBERS };
+	uint64_t       asked[NUMBERS];
+	struct surge   surge;
+	struct content content = { NULL };
+	struct users   users = { &surge, &content, 2, 1000, 0, 8 };
+
+	if (argc != NUMBERS + 1)
+		return 2;
+	for (int i = 0; i < NUMBERS; i++)
+		if (parse_number(argv[i + 1], &asked[i]))
+			return 2;
+	if (surge_make(&surge, &(struct shape){ asked[CONTENT_SEED], asked[FILES], asked[TOP],
+	                                        asked[TAIL], asked[SIZE_MOST] })) {
+		perror("the file set cannot be made");
+		return 1;
+	}
+	return describe_all(&users, asked[SEED], asked[DRAWS_OF_EACH]) != 0;
 }
