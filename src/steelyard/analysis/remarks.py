@@ -316,6 +316,7 @@ class StoodStill(Remark):
     share: float  # of the time in which requests waited, in that cell
     longest_ns: float  # that one waited
     tail_ns: float  # that 99 % of them do not exceed
+    is_paced: bool = False  # a load at a rate: it has asked while it waited
 
 
 @dataclass(frozen=True, slots=True)

@@ -188,7 +188,8 @@ def _of_server(one: ServerLoad) -> Iterable[Remark]:
     place = one.system, one.cell
     tail = one.latency_ns.get(_TAIL)
     if tail and one.waits_are_hidden:
-        yield StoodStill(*place, 1, one.silent_share, one.longest_ns, tail.value)
+        is_paced = bool(dict(one.parameters).get("rate"))
+        yield StoodStill(*place, 1, one.silent_share, one.longest_ns, tail.value, is_paced)
     if one.closed and one.connecting_ns is not None:
         yield Reconnected(*place, one.closed, one.connections, one.requests, one.connecting_ns)
     failed = sum(one.failures.values())

@@ -116,6 +116,9 @@ def _print(
         _print_shown(console, _multiprogramming(evaluation))
     for printed in tables:
         _print_published(console, printed, in_full=everything or console.width >= _WIDTH_OF_VALUES)
+    warnings = loads.warnings(evaluation.remarks) if not evaluation.others else ()
+    for warning in warnings:
+        console.print(Text(f"{remarks.text(warning)}.", style="bold yellow"))
     if not results:
         console.print(Text(_of_no_answer(evaluation), style="bold"))
         if care:
@@ -132,12 +135,12 @@ def _print(
     short = [one for one in shown if everything or (length.tables and one.is_short)]
     for one in short:
         _print_shown(console, one)
-    remarks = notes.of(evaluation, everything=everything)
+    noted = notes.of(evaluation, everything=everything, without=warnings)
     if length.notes:
-        for note in remarks:
+        for note in noted:
             console.print(Text(f"note: {note}"))
-    elif remarks:
-        console.print(Text(f"{number_of(len(remarks), 'note')}: steelyard report --all"))
+    elif noted:
+        console.print(Text(f"{number_of(len(noted), 'note')}: steelyard report --all"))
     console.print(Text(_provenance(evaluation, more=len(shown) > len(short)), style="dim"))
 
 
@@ -152,6 +155,8 @@ def _print_shown(console: Console, shown: _Shown) -> None:
 def _of_no_answer(evaluation: Evaluation) -> str:
     if not evaluation.others and evaluation.server_loads:
         return "\n".join(loads.answers(evaluation.server_loads))
+    if not evaluation.others and not evaluation.went_well:
+        return f"Nothing is known of {evaluation.baseline}: none of {number_of(evaluation.trials, 'trial')} succeeded."
     if not evaluation.others:
         only = f"Only {evaluation.baseline} was measured: there is nothing to compare it with."
         return f"{wording.gained(evaluation.gains, evaluation.baseline)} {only}".strip()
@@ -305,25 +310,28 @@ def _server_loads(evaluation: Evaluation) -> Iterable[_Shown]:
     if not found:
         return
     shares = [f"{100 * share:g} %" for share in found[0][1].latency_ns]
-    served = _load_table("Loads on servers", *loads.SERVED, *shares, "failed", "server's processor time")
-    waited = _load_table("What connections they needed, and how they waited", *loads.WAITED)
-    objects = _load_table("Objects that users asked for", *loads.OBJECTS, *shares, "failed")
+    of_several = ("system",) if evaluation.others else ()
+    last = ("failed", "server's processor time")
+    served = _load_table("Loads on servers", of_several, *loads.SERVED, *shares, *last)
+    waited = _load_table("What connections they needed, and how they waited", of_several, *loads.WAITED)
+    objects = _load_table("Objects that users asked for", of_several, *loads.OBJECTS, *shares, "failed")
     for level, one in found:
-        served.add_row(level, one.system, *loads.served(one))
-        waited.add_row(level, one.system, *loads.waited(one))
+        place = (level, *([one.system] if of_several else []))
+        served.add_row(*place, *loads.served(one))
+        waited.add_row(*place, *loads.waited(one))
         if one.objects:
-            objects.add_row(level, one.system, *loads.objects(one.objects))
-    yield _Shown(served, (loads.OF_SERVED,), rows_most=math.inf)
+            objects.add_row(*place, *loads.objects(one.objects))
+    yield _Shown(served, (loads.OF_SERVED, loads.checked(evaluation.server_loads)), rows_most=math.inf)
     if objects.row_count:
         after = (loads.OF_OBJECTS, *loads.contents(evaluation.server_loads))
         yield _Shown(objects, after, rows_most=math.inf)
     yield _Shown(waited, (loads.OF_WAITED,), rows_most=math.inf)
 
 
-def _load_table(title: str, *headings: str) -> Table:
+def _load_table(title: str, places: Sequence[str], *headings: str) -> Table:
     table = _table(title)
-    table.add_column("load", overflow="fold")
-    table.add_column("system")
+    for heading in ("load", *places):
+        table.add_column(heading, overflow="fold")
     for heading in headings:
         table.add_column(heading, justify="right")
     return table

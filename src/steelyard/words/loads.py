@@ -3,14 +3,27 @@
 from collections.abc import Callable, Sequence
 
 from steelyard.analysis.model import ObjectLoad, ServerLoad
+from steelyard.analysis.remarks import Reconnected, Remark, RequestsFailed, StoodStill
 from steelyard.quantities import digits, interval, number_of, size_bytes, time_ns
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.words import phrases
 from steelyard.words.remarks.loads import OWN_LIMIT, percent
 
+_KEPT_LEAST = 10  # requests on a connection: of fewer, it is said before any figure that it was closed
 _TAIL = 0.99  # the quantile of the answer
 _IN_LEVEL = ("clients", "user_equivalents", "rate", "poisson")  # parameters that the level's name has
 _SETTINGS = ("threads", "warm_ms", "window_ms", "verify_permille", "think_spread", "timeout_ms")
+
+
+def warnings(found: Sequence[Remark]) -> tuple[Remark, ...]:
+    """What must be known before any figure of one system's loads: what these do not show, or that they are of
+    another thing than was asked for."""
+    return tuple(one for one in found if isinstance(one, StoodStill | RequestsFailed) or _are_new(one))
+
+
+def _are_new(one: Remark) -> bool:
+    """Whether the server closed enough connections that the figures include connecting."""
+    return isinstance(one, Reconnected) and one.closed * _KEPT_LEAST > one.requests
 
 
 def answers(loads: Sequence[ServerLoad]) -> tuple[str, ...]:
@@ -154,6 +167,12 @@ def objects(one: ObjectLoad) -> tuple[str, ...]:
         *(time_ns(latency.value) for latency in one.latency_ns.values()),
         f"{one.failed:,}",
     )
+
+
+def checked(loads: Sequence[ServerLoad]) -> str:
+    """How many bodies were compared."""
+    bodies = number_of(sum(one.verified for one in loads), "body was", "bodies were")
+    return f"{bodies} compared to the last byte."
 
 
 def contents(loads: Sequence[ServerLoad]) -> tuple[str, ...]:

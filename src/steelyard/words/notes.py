@@ -26,11 +26,15 @@ _NAMED = 2  # this number is named; of more, the first and the number of the res
 _SAID_ELSEWHERE = (OneBoot, NoPair, Trouble)
 
 
-def of(evaluation: Evaluation, *, everything: bool = False) -> tuple[str, ...]:
-    """The notes, the most important first. What monitors cannot see, and what is as it should be, is
-    included only with `everything`."""
+def of(
+    evaluation: Evaluation, *, everything: bool = False, without: Sequence[Remark] = ()
+) -> tuple[str, ...]:
+    """The notes, the most important first, but for remarks that are said elsewhere. What monitors cannot see,
+    and what is as it should be, is included only with `everything`."""
     notes = [
-        remarks.text(one) for one in evaluation.remarks if everything or not isinstance(one, MonitorBlind)
+        remarks.text(one)
+        for one in evaluation.remarks
+        if one not in without and (everything or not isinstance(one, MonitorBlind))
     ]
     notes += _of_troubles(evaluation.troubles)
     notes += _of_comparisons(evaluation, everything)

@@ -44,10 +44,11 @@ def _(one: remarks.ConnectionsClosed, alike: Sequence[remarks.ConnectionsClosed]
 def _(one: remarks.StoodStill, alike: Sequence[remarks.StoodStill]) -> str:
     longest = time_ns(one.longest_ns)
     stood = f"answered nothing for {percent(one.share)} of the time (longest wait {longest})"
+    advice = "" if one.is_paced else "; a load at a fixed rate shows what independent users see"
     waited = stood if one.share else f"had one request wait for {longest}"
     return (
         f"{_most(one)}: the server on {one.system} {waited}, although 99 % of requests took at most "
-        f"{time_ns(one.tail_ns)}; a load at a fixed rate shows what independent users see"
+        f"{time_ns(one.tail_ns)}{advice}"
     )
 
 
