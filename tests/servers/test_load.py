@@ -15,11 +15,11 @@ from http_servers import BODY, Answer, server, whole
 from installed_command import COMMAND, Run
 from loads import CALM, CLOSED, loaded
 from patience import patience
+from steelyard.load import client, trials
+from steelyard.load.model import LatencyHistogram, LoadTrial, Pattern
 
 from steelyard import cli
 from steelyard.errors import SystemFailed
-from steelyard.load import client, trials
-from steelyard.load.model import LatencyHistogram, LoadTrial, Pattern
 from steelyard.programs import built
 from steelyard.servers.running import Target
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from loads import CLOSED, loaded
+from steelyard.load.model import Request
 
 from steelyard.cli import main
-from steelyard.load.model import Request
 
 Seen = list[tuple[str, dict[str, str], bytes]]
 

@@ -3,7 +3,7 @@
 import os
 import shlex
 import stat
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
@@ -229,7 +229,7 @@ class LoadOptions:
         action="store_true",
         help="start over instead of resuming an interrupted load",
     )
-    reporting: measuring.Reporting = part(measuring.Reporting)
+    showing: measuring.Showing = part(measuring.Showing)
 
 
 def _load(options: LoadOptions) -> int:
@@ -243,7 +243,8 @@ def _load(options: LoadOptions) -> int:
             "start on; or give fewer --trials"
         )
     how = measuring.Measuring(choice=measuring.Choice(seed=options.seed), watch=False, new=options.new)
-    return measuring.measure(_STUDY, None, how, options.reporting, server_load.text_of(load))
+    shown = measuring.Reporting(**asdict(options.showing))
+    return measuring.measure(_STUDY, None, how, shown, server_load.text_of(load))
 
 
 def _wanted(options: LoadOptions) -> WantedLoad:

@@ -102,9 +102,19 @@ def text_of(load: WantedLoad) -> str:
         f"title = {_toml(f'a load on {server.url}')}",
         f"systems = {_toml(list(load.systems))}",
     ]
-    for heading, keys in parts:
+    for heading, keys in (*parts, *_figures(load)):
         lines += [heading, *(f"{key} = {_toml(value)}" for key, value in keys.items() if value is not None)]
     return "\n".join(lines) + "\n"
+
+
+def _figures(load: WantedLoad) -> Sequence[tuple[str, Mapping[str, object]]]:
+    """What a page draws over several levels."""
+    if len(load.levels) < 2:
+        return ()
+    shared = {"kind": "lines", "workloads": [load.workload], "over": load.over}
+    served = {"name": "served", "title": "Requests a second", "metric": "time", "rate": True}
+    waited = {"name": "waited", "title": "What 99 of 100 requests do not exceed", "metric": "latency_99"}
+    return (("[[figure]]", served | shared), ("[[figure]]", waited | shared))
 
 
 def _digest(path: str | None) -> list[str]:
