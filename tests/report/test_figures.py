@@ -12,7 +12,6 @@ import synthetic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from known_records import account_of, as_json, as_text, end, head, process, reading
-from loads import CALM, CLOSED
 
 from steelyard import quantities
 from steelyard.analysis import evaluate, spending
@@ -20,15 +19,13 @@ from steelyard.analysis.model import CostDifference, HostCost
 from steelyard.analysis.spending import Spent
 from steelyard.drawing import charts
 from steelyard.events import Outcome
-from steelyard.load import console as load_console
-from steelyard.load import trials
-from steelyard.load.model import LatencyHistogram, LoadTrial
 from steelyard.papers import source
-from steelyard.report import sentences
+from steelyard.report import console, sentences
 from steelyard.statistics import verdict
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.study.plan import Trial
 from steelyard.watch import sentences as watch_sentences
+from steelyard.words import loads as load_words
 from steelyard.words import wording
 
 TIMES = int(os.environ.get("STEELYARD_EXAMPLES", "1"))
@@ -205,7 +202,7 @@ def _with_interval(low: float, high: float) -> list[str]:
         wording.quantity_interval(one, "bytes"),
         " ".join(wording.with_interval(one)),
         watch_sentences.bounds(one),
-        load_console._with(one, quantities.digits),
+        load_words._with(one, quantities.digits),
         quantities.interval(low, high, quantities.digits),
     ]
 
@@ -252,19 +249,24 @@ def test_a_paper_s_figure_keeps_the_paper_s_digits() -> None:
     assert {"793.2 requests/s", "0.63 %", "0.00 %", "176.20 1/s", "1,181.6 requests/s"} <= said
 
 
-def test_bytes_and_requests_of_a_load_are_by_one_estimator() -> None:
-    """Documents of one size: bytes a second are requests a second times their size, whatever the scatter."""
+def test_figures_of_a_load_have_three_digits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Numbers of requests and connections are counts: they are exact."""
+    one = synthetic.load(
+        answers=4567, bytes=4567 * 1501, connections=1234, connecting_ns=1234 * 98_765, longest_ns=34_567_890,
+        silent_ns=12_345_678, failures={"timeout": 1234},
+    )  # fmt: skip
+    latency = {1_234_567: 1000}
+    found = synthetic.loads_on_a_server(
+        tmp_path, [one] * 6, latency, told={"server": 30_123}, parameters={"clients": 16}
+    )
 
-    def trial(answers: int) -> LoadTrial:
-        nothing = LatencyHistogram({1000: 1})
-        return LoadTrial(
-            1, 10**9, answers, answers * 1024, 0, True, answers, answers, 0, 0, {}, 1, 0.1, nothing, nothing,
-            nothing, CALM, None,
-        )  # fmt: skip
+    console.print_evaluation(found, tables=())
+    said = " ".join(capsys.readouterr().out.split())
 
-    (level,) = trials.levels([trial(answers) for answers in (1000, 6580, 9000)], CLOSED)
-
-    assert level.bytes_rate == pytest.approx(level.rate.value * 1024)
+    assert "served at most 4,570 [4,570, 4,570] requests a second (with 16 clients" in said
+    quantiles = "1.24 ms 1.25 ms 1.25 ms 1.25 ms"
+    assert f"16 clients 6 4,570 [4,570, 4,570] 6.54 MiB {quantiles} 7,404 30.1 µs" in said
+    assert "16 clients 7,404 34,818 98.8 µs 34.6 ms 1.2 %" in said
 
 
 def test_what_no_system_can_have_is_not_listed_as_unresolved(tmp_path: Path) -> None:

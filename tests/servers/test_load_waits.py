@@ -1,33 +1,42 @@
 """What quantiles do not show: connections that are opened again, and servers that stand still."""
 
-import json
 import os
 import signal
 import socket
 import struct
-import subprocess
+import tempfile
 import threading
 import time
 from contextlib import suppress
-from dataclasses import replace
 from itertools import count
+from pathlib import Path
 
+import loads
 import pytest
+import synthetic
 from http_servers import BODY, Answer, server, whole
-from loads import CALM, CLOSED, loaded, loaded_until
-from patience import patience
-from steelyard.load import console
-from steelyard.load.model import LatencyHistogram, LoadTrial, Pattern, Waits, wait_level
-from steelyard.load.trials import levels
+from loads import Loaded, loaded, loaded_until
+from monitor_runs import until
+from processes import family
+from server_trials import Agent
 
-from steelyard.programs import built
-from steelyard.servers.running import Target
+from steelyard.analysis.model import Evaluation
+from steelyard.analysis.remarks import Reconnected
+from steelyard.words import loads as load_words
 
 pytestmark = pytest.mark.program
 
 MS, S = 10**6, 10**9
-OPEN = Pattern("keep-alive", 200.0, "constant", 0, "constant", 0.0, 1000)
+CLOSED, OPEN = (), ("rate=200",)
 HEAD = b"HTTP/1.%d 200 OK\r\n%sContent-Length: %d\r\n\r\n"
+
+
+def analysed(found: Loaded, directory: Path, *settings: str) -> Evaluation:
+    """What is made of that record, of a load with those settings."""
+    load = synthetic.load(**{name: value for name, value in found.told.items() if name != "record"})
+    named = (one.partition("=") for one in ("clients=4", *settings))
+    parameters = {name: int(value) for name, _, value in named}
+    return synthetic.loads_on_a_server(directory, [load], found.latency, parameters=parameters)
 
 
 def saying(minor: int, header: bytes, *, goes_on: bool) -> Answer:
@@ -68,19 +77,22 @@ def resetting_after_two(connection: socket.socket, number: int) -> bool:
         (resetting_after_two, 2),
     ],
 )
-def test_each_connection_that_a_server_closes_is_counted(answer: Answer, requests: int) -> None:
+def test_each_connection_that_a_server_closes_is_counted(
+    answer: Answer, requests: int, tmp_path: Path
+) -> None:
     with server(answer) as port:
         found = loaded_until(
             lambda one: one.answers > 20, lambda: loaded(port, clients=2, warmup_s=0.05, window_s=0.3)
         )
 
     carried = found.requests - 2
-    assert carried / requests <= found.waits.connections + found.failures["closed"]
-    assert found.waits.connections <= carried / requests + 2 + found.waits.resent
-    assert found.waits.closed >= found.waits.connections - 2
-    assert found.waits.connecting_ns > 0
-    (level,) = levels([found], CLOSED)
-    assert "the server closed connections that were to be kept" in " ".join(console._first([level], CLOSED))
+    assert carried / requests <= found.connections + found.failures["closed"]
+    assert found.connections <= carried / requests + 2 + found.resent
+    assert found.closed >= found.connections - 2
+    assert found.connecting_ns > 0
+    # It is said before any figure.
+    first = load_words.warnings(analysed(found, tmp_path, "clients=2").remarks)
+    assert any(isinstance(one, Reconnected) for one in first)
 
 
 @pytest.mark.parametrize("answer", [whole, saying(0, b"Connection: Keep-Alive\r\n", goes_on=True)])
@@ -88,7 +100,7 @@ def test_kept_connections_are_one_for_each_client(answer: Answer) -> None:
     with server(answer) as port:
         found = loaded(port, clients=3, warmup_s=0.05, window_s=0.3)
 
-    assert (found.waits.connections, found.waits.closed, found.waits.resent) == (3, 0, 0)
+    assert (found.connections, found.closed, found.resent) == (3, 0, 0)
 
 
 def test_connections_that_are_closed_while_idle_are_counted() -> None:
@@ -100,11 +112,11 @@ def test_connections_that_are_closed_while_idle_are_counted() -> None:
         return True
 
     with server(impatient) as port:
-        pattern = replace(CLOSED, think_us=50_000)
-        found = loaded(port, pattern, clients=2, warmup_s=0, window_s=0.5)
+        words = ("think_us=50000", "think_spread=0")
+        found = loaded(port, *words, clients=2, warmup_s=0, window_s=0.5)
 
-    assert found.waits.closed >= found.waits.connections - 2 > 0
-    assert sum(found.failures.values()) == 0
+    assert found.closed >= found.connections - 2 > 0
+    assert not found.failures
 
 
 def test_connecting_is_in_the_latency() -> None:
@@ -134,12 +146,12 @@ def test_connecting_is_in_the_latency() -> None:
                     serve_one()
 
         threading.Thread(target=serve, daemon=True).start()
-        pattern = replace(CLOSED, connection="new", timeout_ms=9000)
-        found = loaded(listening.getsockname()[1], pattern, clients=2, warmup_s=0, window_s=0.4)
+        words = ("connection=1", "timeout_ms=9000")
+        found = loaded(listening.getsockname()[1], *words, clients=2, warmup_s=0, window_s=2.0)
 
-    assert found.waits.connecting_ns > 900 * MS
-    assert (found.latency.quantile(1.0) or 0) > 900 * MS
-    assert found.waits.longest_ns + found.waits.stalled_ns > 900 * MS
+    assert found.connecting_ns > 900 * MS
+    assert found.quantile(1.0) > 900 * MS
+    assert found.longest_ns + found.stalled_ns > 900 * MS
 
 
 class Standing:
@@ -156,40 +168,42 @@ class Standing:
         return whole(connection, number)
 
 
-@pytest.mark.parametrize(("pattern", "number"), [(CLOSED, 500), (OPEN, 50)])
+@pytest.mark.parametrize(("settings", "number"), [(CLOSED, 500), (OPEN, 50)])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_the_time_in_which_nothing_is_answered_is_counted(
-    pattern: Pattern, number: int, threads: int
+    settings: tuple[str, ...], number: int, threads: int, tmp_path: Path
 ) -> None:
-    def load() -> LoadTrial:
+    words = (*settings, f"threads={threads}")
+
+    def load() -> Loaded:
         with server(whole, Standing(number, 0.6)) as port:
-            return loaded(port, pattern, clients=4, warmup_s=0, window_s=1.0, threads=threads)
+            return loaded(port, *words, warmup_s=0, window_s=1.0)
 
     found = loaded_until(lambda one: one.answers > number, load)
 
-    known_ns = found.waits.stalled_ns + 10 * MS  # a silence of less would not be one
-    assert found.waits.longest_ns + known_ns >= 580 * MS
-    assert 580 * MS - known_ns <= found.waits.silences.above(0) <= 1.1 * S  # of all threads together
-    if pattern is CLOSED:
-        (level,) = levels([found], CLOSED)
-        assert level.waits.are_hidden or level.latency_ns[0.99].value > 58 * MS
+    known_ns = found.stalled_ns + 10 * MS  # a silence of less would not be one
+    assert found.longest_ns + known_ns >= 580 * MS
+    assert 580 * MS - known_ns <= found.silent_ns <= found.window_ns  # of all threads together
+    if settings == CLOSED:
+        (made,) = analysed(found, tmp_path, *words).server_loads
+        assert made.waits_are_hidden or found.quantile(0.99) > 58 * MS
 
 
 def test_a_server_that_stands_still_to_the_end_is_told() -> None:
     """Its answers never come within the window; the requests fail after it."""
 
-    def load() -> LoadTrial:
+    def load() -> Loaded:
         with server(whole, Standing(200, 30)) as port:
-            return loaded(port, replace(CLOSED, timeout_ms=1000), warmup_s=0, window_s=1.2)
+            return loaded(port, "timeout_ms=1000", warmup_s=0, window_s=1.2)
 
     found = loaded_until(lambda one: one.answers > 50, load)
 
     assert found.failures["timeout"] > 0
-    assert found.waits.longest_ns + found.waits.stalled_ns >= 990 * MS
-    assert found.waits.silences.above(0) > 0
+    assert found.longest_ns + found.stalled_ns >= 990 * MS
+    assert found.silent_ns > 0
 
 
-def test_one_client_that_starves_while_others_go_on_is_told() -> None:
+def test_one_client_that_starves_while_others_go_on_is_told(tmp_path: Path) -> None:
     first: list[socket.socket] = []
 
     def unfair(connection: socket.socket, number: int) -> bool:
@@ -201,93 +215,41 @@ def test_one_client_that_starves_while_others_go_on_is_told() -> None:
     with server(whole, unfair) as port:
         found = loaded(port, clients=16, warmup_s=0.05, window_s=0.6)
 
-    assert found.waits.longest_ns + found.waits.stalled_ns >= 990 * MS
-    assert wait_level([found], is_closed=True).are_hidden or (found.latency.quantile(0.99) or 0) > 90 * MS
+    assert found.longest_ns + found.stalled_ns >= 990 * MS
+    (made,) = analysed(found, tmp_path, "clients=16").server_loads
+    assert made.waits_are_hidden or found.quantile(0.99) > 90 * MS
 
 
 def test_the_load_generator_s_own_stalls_are_not_the_server_s() -> None:
-    def stopped() -> dict[str, dict[str, object]]:
-        with server(whole) as port:
-            words = [f"port={port}", "clients=4", "window_ms=900", "timeout_ms=9000"]
-            running = subprocess.Popen([built.client(), *words], stdout=subprocess.PIPE)
+    """Its process is stopped for 400 ms in its window."""
+
+    def stopped() -> Loaded:
+        words = (*loads.ONE_WINDOW, "warm_ms=0", "window_ms=900", "timeout_ms=9000", "clients=4")
+        with (
+            server(whole) as port,
+            tempfile.TemporaryDirectory() as place,
+            Agent(Path(place)) as agent,
+        ):
+            agent.begin(loads.running(port), "web_load", *words)
+            trials: list[int] = []
+
+            def is_there() -> bool:
+                trials[:] = family(agent.process.pid)[1:]
+                return bool(trials)
+
+            until(is_there, "the trial")
             time.sleep(0.3)
-            running.send_signal(signal.SIGSTOP)
-            os.waitpid(running.pid, os.WUNTRACED)
+            for one in trials:
+                os.kill(one, signal.SIGSTOP)
             time.sleep(0.4)
-            running.send_signal(signal.SIGCONT)
-            text, _ = running.communicate(timeout=patience(60))
-        records = [json.loads(line) for line in text.splitlines()]
-        return {str(one.get("of", one["record"])): one for one in records}
+            for one in trials:
+                os.kill(one, signal.SIGCONT)
+            return loads.heard(agent.records())
 
-    for _ in range(20):  # a busy host may let the server stand still as well, or stop before it began
-        found = stopped()
-        if int(str(found["load"]["longest_ns"])) < 300 * MS <= int(str(found["load"]["stalled_ns"])):
-            break
-    assert int(str(found["load"]["stalled_ns"])) >= 300 * MS
-    assert int(str(found["load"]["longest_ns"])) < 300 * MS
-    assert all(one < 300 * MS for one in found["silences"]["values_ns"])  # type: ignore[attr-defined]
-
-
-def scripted(latencies: dict[int, int], waits: Waits) -> LoadTrial:
-    told = LatencyHistogram(latencies)
-    answers = sum(latencies.values())
-    return LoadTrial(
-        clients=4, window_ns=S, answers=answers, bytes=0, verified=0, is_body_fixed=True,
-        requests=answers + 2, started=answers, waited=0, unsent=0, failures={}, cpu_ns=0, busy_most=0.1,
-        latency=told, intended=told, lag=LatencyHistogram({}), waits=waits, costs=None,
-    )  # fmt: skip
-
-
-STOOD = replace(CALM, longest_ns=300 * MS, silences=LatencyHistogram({300 * MS: 1}))
-
-
-@pytest.mark.parametrize(
-    ("latencies", "waits", "is_closed", "silent", "are_hidden"),
-    [
-        ({MS: 1000}, CALM, True, 0.0, False),
-        ({MS: 1000, 300 * MS: 4}, STOOD, True, 0.3, True),
-        ({MS: 1000, 300 * MS: 4}, STOOD, False, 0.3, True),
-        # In an open load the requests that were due meanwhile are in the quantiles.
-        ({MS: 700, 300 * MS: 300}, STOOD, False, 0.3, False),
-        # Every answer takes so long: nothing stands still.
-        ({300 * MS: 12}, STOOD, True, 0.0, False),
-        # One client of four starves in turn while others go on.
-        ({MS: 3500, 90 * MS: 5}, replace(CALM, longest_ns=90 * MS), True, 0.0, True),
-        ({MS: 3500, 90 * MS: 5}, replace(CALM, longest_ns=90 * MS), False, 0.0, False),
-        ({MS: 3900, 30 * MS: 1}, replace(CALM, longest_ns=30 * MS), True, 0.0, False),
-        ({MS: 3900, 200 * MS: 1}, replace(CALM, longest_ns=200 * MS), False, 0.0, True),
-        # Hiccups shorter than 10 ms are no waits, however fast the server is.
-        ({20_000: 9000, 9 * MS: 80}, replace(CALM, longest_ns=9 * MS), True, 0.0, False),
-        ({}, STOOD, True, 0.3, False),  # that nothing was answered is the answer
-    ],
-)
-def test_quantiles_hide_what_takes_more_of_the_time_than_of_the_requests(
-    latencies: dict[int, int], waits: Waits, is_closed: bool, silent: float, are_hidden: bool
-) -> None:
-    found = wait_level([scripted(latencies, waits)], is_closed=is_closed)
-
-    assert found.silent_share == silent
-    assert found.are_hidden == are_hidden
-
-
-def test_what_contradicts_the_quantiles_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
-    stood = levels([scripted({MS: 5000, 300 * MS: 4}, STOOD)], CLOSED)
-    target = Target("http://127.0.0.1/", "127.0.0.1", 80, "127.0.0.1", "/", False)
-
-    console.print_levels(stood, target, CLOSED)
-    said = " ".join(capsys.readouterr().out.split())
-
-    assert said.startswith(
-        "With 4 clients, the server answered nothing for 30 % of the time, and the longest wait was 300 ms, "
-        "although 99 % of requests took at most 1.00 ms. A client that waits sends no requests, so the "
-        "quantiles hide it: a fixed rate (--rate)"
+    found = loaded_until(  # a busy host may let the server stand still as well, or stop before it began
+        lambda one: one.longest_ns < 300 * MS <= one.stalled_ns, stopped
     )
-
-
-def test_a_load_generator_that_did_not_run_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    stood = levels([scripted({MS: 1000}, replace(CALM, stalled_ns=S // 5))], CLOSED)
-    target = Target("http://127.0.0.1/", "127.0.0.1", 80, "127.0.0.1", "/", False)
-
-    console.print_levels(stood, target, CLOSED)
-
-    assert "the load generator itself did not run for 20 % of the time" in capsys.readouterr().out
+    assert found.status == "ok", found.reason
+    assert found.stalled_ns >= 300 * MS
+    assert found.longest_ns < 300 * MS
+    assert found.silent_ns < 300 * MS

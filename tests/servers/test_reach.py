@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 import server_trials
 from http_servers import served
-from installed_command import COMMAND, Run
+from installed_command import Run
 from patience import patience
 from server_trials import Agent, false, working
 
@@ -575,22 +575,22 @@ def test_a_directory_in_which_others_can_replace_files_is_refused(
     assert list(shared.iterdir()) == []
 
 
-def test_content_is_written_through_no_link(victim: Path, tmp_path: Path) -> None:
+def test_content_is_written_through_no_link(steelyard: Run, victim: Path, tmp_path: Path) -> None:
     """A web server's directory may be its user's, and root writes the files of the load there."""
     content = tmp_path / "content"
     (content / "surge").mkdir(parents=True)
     for name in ("000000", "digest"):
         (content / "surge" / name).symlink_to(victim / "file")
     with served(content) as port:
-        words = [COMMAND, "load", f"http://127.0.0.1:{port}/", "--model", "surge", "--content", str(content)]
-        words += ["--user-equivalents", "10", "--for", "2s", "--trials", "2"]
-        subprocess.run(words, capture_output=True, check=False)
+        words = ["load", f"http://127.0.0.1:{port}/", "--model", "surge", "--content", str(content)]
+        words += ["--user-equivalents", "10", "--off-scale", "0.05", "--for", "3s", "--trials", "2"]
+        assert steelyard(*words).returncode == 0
     assert untouched(victim)
     assert not any(file.is_symlink() for file in (content / "surge").iterdir())
 
     shutil.rmtree(content / "surge")
     (content / "surge").symlink_to(victim)
-    answer = subprocess.run(words, capture_output=True, text=True, check=False)
+    answer = steelyard(*words)
     assert answer.returncode
     assert "the files cannot be written" in answer.stderr
     assert untouched(victim)

@@ -1,254 +1,161 @@
 """The highest rate that a server holds, found by searches on servers whose highest rate is known."""
 
 import math
-import random
-import re
-from collections.abc import Callable
-from contextlib import nullcontext
-from dataclasses import replace
+import socket
+import threading
+import time
 
 import pytest
-from loads import CALM
-from steelyard.load import console as load_console
-from steelyard.load import saturation, trials
-from steelyard.load.model import LatencyHistogram, LoadTrial, Pattern
-from steelyard.load.saturation import Limit
-from steelyard.load.trials import LoadOrder
+from http_servers import Answer, server, whole
+from loads import Loaded, loaded, loaded_until
 
-from steelyard.servers.running import Target
+pytestmark = pytest.mark.program
 
-PATTERN = Pattern("keep-alive", None, "constant", 0, "constant", 0.0, 1000)
-ORDER = LoadOrder(
-    Target("http://127.0.0.1/", "127.0.0.1", 80, "localhost", "/", is_allowed=False),
-    PATTERN,
-    (64,),
-    saturation.TRIALS,
-    60.0,
-    1,
-    1,
-    None,
-    math.inf,
-)
-LIMIT = Limit(10_000_000, 0.99)
-LATE: dict[str, object] = {"intended": LatencyHistogram({20_000_000: 10})}
+MS, S = 10**6, 10**9
+STEPS = 4
+ANSWER_S = 0.004
+CAPACITY = 1 / ANSWER_S  # requests a second
+WHATEVER = ("limit_us=600000000", "share_permille=1")  # a limit that every rate is within
 
 
-def trial(rate: float, latency_ns: int, **changes: object) -> LoadTrial:
-    """A second at that rate, all of whose requests took that long."""
-    answers = round(rate)
-    found = LoadTrial(
-        clients=64,
-        window_ns=1_000_000_000,
-        answers=answers,
-        bytes=answers,
-        verified=0,
-        is_body_fixed=True,
-        requests=answers,
-        started=answers,
-        waited=0,
-        unsent=0,
-        failures={"timeout": 0},
-        cpu_ns=0,
-        busy_most=0.1,
-        latency=LatencyHistogram({latency_ns: answers}),
-        intended=LatencyHistogram({latency_ns: answers}),
-        lag=LatencyHistogram({1000: answers}),
-        waits=CALM,
-        costs=None,
-    )
-    return replace(found, **changes)  # type: ignore[arg-type]
+def one_at_a_time() -> Answer:
+    """As a server of one thread does whose answers take 4 ms each, whoever asks."""
+    turn = threading.Lock()
+
+    def answer(connection: socket.socket, number: int) -> bool:
+        with turn:
+            time.sleep(ANSWER_S)
+        return whole(connection, number)
+
+    return answer
 
 
-def searched(
-    monkeypatch: pytest.MonkeyPatch, serve: Callable[[float | None], LoadTrial], seed: int = 1
-) -> saturation.SaturationSearch:
-    monkeypatch.setattr(trials, "monitor_of", lambda order: nullcontext())
-    monkeypatch.setattr(trials, "perform", lambda order, *_: serve(order.pattern.rate))
-    *_, found = saturation.search(replace(ORDER, seed=seed), LIMIT, lambda *_: None)
-    return found
+def searched(port: int, *settings: str, clients: int = 16, steps: int = STEPS) -> Loaded:
+    return loaded(port, f"steps={steps}", *settings, workload="web_saturation", clients=clients)
 
 
-class Serve:
-    """A latency of 1 ms over what is left of its capacity; it scatters from trial to trial."""
-
-    def __init__(self, capacity: float, scatter: float) -> None:
-        self.capacity, self.scatter, self.chance = capacity, scatter, random.Random(7)
-
-    def __call__(self, rate: float | None) -> LoadTrial:
-        capacity = self.capacity * math.exp(self.chance.gauss(0, self.scatter))
-        if rate is None:
-            return trial(capacity, 1_000_000)
-        left = 1 - rate / capacity
-        if left <= 0:
-            return trial(capacity, 1_000_000_000, unsent=10)
-        return trial(rate, int(1_000_000 / left))
+def rate_of(found: Loaded) -> float:
+    """The rate that is found, in requests a second; 0: none."""
+    return S / found.figures["request"] if found.status == "ok" else 0.0
 
 
-@pytest.mark.parametrize("capacity", [50.0, 4000.0, 90_000.0])
-def test_the_rate_at_which_latency_reaches_the_limit_is_found(
-    capacity: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """10 ms are ten times 1 ms: at nine tenths of the capacity."""
-    found = searched(monkeypatch, Serve(capacity, 0.0))
+def test_the_rate_that_is_found_is_below_what_the_server_can_serve() -> None:
+    """A wide band: in a step that is so short, some more than the capacity may be held."""
 
-    assert found.rate is not None
-    assert found.rate.value == pytest.approx(0.9 * capacity, rel=0.02)
-    assert set(found.gave_way) <= {saturation.LATE, saturation.UNSENT}
-    assert found.below is not None
-    assert found.below.rate <= 0.91 * capacity
+    def load() -> Loaded:
+        with server(whole, one_at_a_time()) as port:
+            return searched(port, "limit_us=40000", "step_ms=500")
 
+    found = loaded_until(lambda one: rate_of(one) > CAPACITY / 4, load)
 
-def test_the_interval_holds_the_truth_where_the_server_scatters(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By 3 % a trial. Of 100 intervals that hold with 97 %, fewer than 90 do so once in 10,000 times."""
-    held = 0
-    for seed in range(100):
-        serve = Serve(1000.0, 0.03)
-        serve.chance = random.Random(seed)
-        rate = searched(monkeypatch, serve, seed).rate
-        assert rate is not None
-        assert rate.low is not None
-        assert rate.high is not None
-        held += rate.low <= 900 <= rate.high
-    assert held >= 90
+    assert found.status == "ok", found.reason
+    assert CAPACITY / 4 < rate_of(found) < 1.3 * CAPACITY
+    assert sum(found.steps.values()) == STEPS
+    assert found.steps["held"] > 0
+    assert found.steps.keys() & {"latency", "unsent"}  # 1.5 times the capacity is in the range
+    assert (found.limit_ns, found.share_permille) == (40 * MS, 990)
+    # The record is of the highest rate that was held.
+    assert found.quantile(0.99) <= 40 * MS
+    assert found.window_ns == 500 * MS
+    assert 0 < found.answers <= 1.3 * CAPACITY / 2
+    assert not found.failures
 
 
-@pytest.mark.parametrize(
-    ("change", "what"),
-    [
-        ({"failures": {"timeout": 1}}, saturation.FAILED),
-        ({"unsent": 1_000_000}, saturation.UNSENT),
-        (LATE, saturation.LATE),
-        ({"busy_most": 0.9}, saturation.CLIENT_BUSY),
-        (LATE | {"lag": LatencyHistogram({2_000_000: 10})}, saturation.CLIENT_LATE),
-    ],
-)
-def test_what_gave_way_is_said_and_no_rate_is_made_of_it(
-    change: dict[str, object], what: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(trials, "monitor_of", lambda order: nullcontext())
-    monkeypatch.setattr(
-        trials, "perform", lambda order, *_: trial(order.pattern.rate or 1000.0, 1_000_000, **change)
-    )
-    *_, found = saturation.search(ORDER, LIMIT, lambda *_: None)
+def test_a_lower_limit_is_held_at_a_lower_rate() -> None:
+    """The more requests a second, the longer do they wait for each other."""
 
-    assert found.gave_way == {what: saturation.SEARCHES * saturation.STEPS}
-    assert found.below is None
-    assert found.is_client_limited == (what in (saturation.CLIENT_BUSY, saturation.CLIENT_LATE))
+    def load() -> tuple[Loaded, Loaded]:
+        with server(whole, one_at_a_time()) as port:
+            low, high = (searched(port, f"limit_us={us}", "step_ms=500") for us in (12_000, 60_000))
+        return low, high
+
+    for _ in range(20):  # a busy host may take the processor for longer than the lower limit
+        low, high = load()
+        if rate_of(low) > CAPACITY / 10:
+            break
+
+    assert 0 < rate_of(low) < 0.9 * rate_of(high)
 
 
-@pytest.mark.parametrize("change", [{"unsent": 9}, {"lag": LatencyHistogram({2_000_000: 10})}])
-def test_what_does_not_keep_a_request_in_a_hundred_above_the_limit_holds(
-    change: dict[str, object], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A few that found no client free when the window closed; and a lag that is within the limit."""
-    found = searched(monkeypatch, lambda rate: trial(1000.0, 1_000_000, **change))
+@pytest.mark.parametrize("limit", [("limit_us=100000", "share_permille=990"), WHATEVER])
+def test_a_server_that_fails_under_an_open_load_holds_nothing(limit: tuple[str, ...]) -> None:
+    """The first load, as fast as four clients go, is answered; each later one has connections of its own."""
+    clients: set[object] = set()
 
-    assert not found.gave_way
-    assert found.below is not None
+    def failing(connection: socket.socket, number: int) -> bool:
+        clients.add(connection)
+        if len(clients) <= 4:
+            return whole(connection, number)
+        connection.sendall(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n")
+        return True
 
+    with server(whole, failing) as port:
+        found = searched(port, *limit, "step_ms=200", clients=4)
 
-def test_a_rate_at_which_the_load_generator_was_late_once_is_tried_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    slips = LATE | {"lag": LatencyHistogram({20_000_000: 10})}
-    serve, tries = Serve(4000.0, 0.0), 0
-
-    def slipping(rate: float | None) -> LoadTrial:
-        nonlocal tries
-        tries += 1
-        return trial(rate or 1000.0, 1_000_000, **slips) if rate and tries % 3 else serve(rate)
-
-    found = searched(monkeypatch, slipping)
-
-    assert found.rate is not None
-    assert found.rate.value == pytest.approx(3600, rel=0.02)
-    assert saturation.CLIENT_LATE not in found.gave_way
+    assert found.status == "failed"
+    assert (found.reason or "").startswith("not even ")
+    assert (found.reason or "").endswith(" requests a second were held: requests failed")
+    assert found.told == {}  # there is no rate to tell of
 
 
-class Clock:
-    """Time that goes on by what trials take: their load, and so much besides."""
+def test_requests_that_are_never_sent_are_not_held() -> None:
+    """Where the limit is longer than a step, no latency is beyond it: what piled up is told by itself."""
 
-    def __init__(self, besides_s: float) -> None:
-        self.now_s, self.besides_s = 100.0, besides_s
+    def load() -> Loaded:
+        with server(whole, one_at_a_time()) as port:
+            return searched(port, "limit_us=600000000", "share_permille=990", "step_ms=500", clients=2)
 
-    def clock(self) -> float:
-        return self.now_s
+    found = loaded_until(lambda one: one.status == "ok" and "unsent" in one.steps, load)
 
-    def perform(self, order: LoadOrder, *_: object) -> LoadTrial:
-        self.now_s += order.trial_s + self.besides_s
-        return trial(order.pattern.rate or 1000, 1_000_000)
-
-
-def paced(monkeypatch: pytest.MonkeyPatch, besides_s: float) -> Clock:
-    clock = Clock(besides_s)
-    monkeypatch.setattr(trials, "monitor_of", lambda order: nullcontext())
-    monkeypatch.setattr(trials, "perform", clock.perform)
-    monkeypatch.setattr(trials, "standstill", clock)
-    return clock
+    assert found.steps.keys() <= {"held", "unsent"}
+    assert found.steps["unsent"] > 0
+    assert rate_of(found) < 1.3 * CAPACITY
 
 
-@pytest.mark.parametrize("besides_s", [0.0, 0.1, 0.5, 3.0])
-def test_trials_end_in_time_whatever_comes_with_each(
-    besides_s: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Every level has as many as every other. What a trial takes besides is known when one has been done."""
-    clock = paced(monkeypatch, besides_s)
-    order = replace(ORDER, levels=(1, 4), trials=6, ends_s=clock.now_s + 12)
-    done = list(trials.run(order, lambda *_: None))
+def test_what_is_within_the_limit_is_held_however_fast() -> None:
+    """The range ends at 1.5 times what the clients got, and all of it is held."""
+    with server(whole, one_at_a_time()) as port:
+        found = searched(port, *WHATEVER, "step_ms=200")
 
-    assert len(done) % 2 == 0
-    assert len(done) == 12 or besides_s > 0.5
-    assert clock.now_s <= order.ends_s + besides_s
-    assert done
+    assert found.status == "ok", found.reason
+    assert found.steps == {"held": STEPS}
 
 
-@pytest.mark.parametrize("besides_s", [0.0, 0.1, 0.4])
-def test_a_search_ends_in_time_with_fewer_steps(besides_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = paced(monkeypatch, besides_s)
-    order = replace(ORDER, ends_s=clock.now_s + 25)
-    *_, found = saturation.search(order, LIMIT, lambda *_: None)
+def test_a_server_that_answers_nothing_is_a_sentence() -> None:
+    def silent(connection: socket.socket, number: int) -> bool:
+        return True
 
-    assert found.ends
-    assert clock.now_s <= order.ends_s + besides_s
+    with server(whole, silent) as port:
+        found = searched(port, "limit_us=10000", "step_ms=100", "timeout_ms=300")
 
-
-@pytest.mark.parametrize(
-    ("change", "why"),
-    [
-        ({"busy_most": 0.9}, "it was too busy or too late"),
-        (LATE | {"lag": LatencyHistogram({2_000_000: 10})}, "it was too busy or too late"),
-        ({"own_limits": {"EMFILE": 3}}, r"EMFILE, it may have no more open files \(ulimit -n\)"),
-    ],
-)
-@pytest.mark.parametrize("gives_way_at", [0.0, 3000.0])
-def test_a_saturation_that_is_the_load_generator_s_own_is_none_of_the_server_s(
-    change: dict[str, object],
-    why: str,
-    gives_way_at: float,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    def serve(rate: float | None) -> LoadTrial:
-        is_beyond = rate is not None and rate >= gives_way_at
-        return trial(rate or 4000.0, 1_000_000, **(change if is_beyond else {}))
-
-    found = searched(monkeypatch, serve)
-    load_console.print_saturation(found, ORDER.server)
-    said = " ".join(capsys.readouterr().out.split())
-
-    own = f"the load generator's own limit: {why}"
-    if gives_way_at:
-        assert re.search(r"holds at least [0-9,.]+ .*requests a second", said)
-        assert re.search(f"Its saturation is not known, because of {own}", said)
-    else:
-        assert re.search(f"^None of [0-9]+ rates could be tried on .*{own}", said)
+    assert found.status == "failed"
+    assert found.reason == "no request was answered within 100 ms"
 
 
-def test_a_saturation_that_is_the_server_s_is_not_the_load_generator_s(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    load_console.print_saturation(searched(monkeypatch, Serve(4000.0, 0.0)), ORDER.server)
+def first_place(seed: int) -> float:
+    """Where in its range a search begins, from 0.3 to 0.7: the second number of splitmix64 (Steele, Lea and
+    Flood 2014)."""
+    mask = 2**64 - 1
+    mixed = (seed + 2 * 0x9E3779B97F4A7C15) & mask
+    mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & mask
+    mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & mask
+    return 0.3 + 0.4 * (mixed ^ (mixed >> 31)) / 2**64
 
-    said = " ".join(capsys.readouterr().out.split())
-    assert "at least" not in said
-    assert "own limit" not in said
+
+def test_searches_of_two_seeds_begin_at_different_places() -> None:
+    """A search of one step that is held ends between that rate and the upper end of its range."""
+    early, late = (pick(range(1, 50), key=first_place) for pick in (min, max))
+    apart = math.log(1.5 / 0.1) * (first_place(late) - first_place(early)) / 2
+    assert apart > 0.4
+
+    def rate(seed: int) -> float:
+        with server(whole, one_at_a_time()) as port:
+            return rate_of(searched(port, *WHATEVER, "step_ms=300", f"seed={seed}", steps=1))
+
+    for _ in range(20):  # a busy host may slow the first load down, by which the range is chosen
+        first, other, again = rate(early), rate(late), rate(early)
+        if first and again and abs(math.log(first / again)) < 0.1:
+            break
+
+    assert abs(math.log(first / again)) < 0.1
+    assert math.log(other / first) == pytest.approx(apart, abs=0.2)

@@ -14,21 +14,20 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import c_programs
+import loads
 import numpy as np
 import places
 import pytest
 import server_trials
 from http_servers import served
 from installed_command import Run
+from loads import Loaded
 from patience import patience
 from scipy import stats
 
-from steelyard.errors import SystemFailed
-from steelyard.load import client
-from steelyard.load.model import LoadTrial, Pattern, Users
 from steelyard.programs import built
 from steelyard.servers import description
-from steelyard.servers.running import Target
 
 pytestmark = pytest.mark.program
 
@@ -43,15 +42,24 @@ Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
 @cache
-def model(*words: str, program: Path | None = None, emulator: str = "") -> dict[str, Any]:
-    command = [*([emulator] if emulator else []), str(program or built.client()), "model=surge"]
-    answer = subprocess.run(
-        [*command, f"describe={DRAWS}", *words],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=patience(120),
-    )
+def model(
+    *,
+    files: int = 2000,
+    top: int = 0,
+    tail_permyriad: int = 0,
+    size_most: int = 50_000_000,
+    content_seed: int = 1,
+    program: Path | None = None,
+    emulator: str = "",
+) -> dict[str, Any]:
+    """The file set, the references and draws of the pauses; without a `top`, it is the number of files."""
+    numbers = (files, top or files, tail_permyriad, size_most, content_seed, 1, DRAWS)
+    return drawn(program or c_programs.program("tests/servers/surge_model"), *numbers, emulator=emulator)
+
+
+def drawn(program: Path, *numbers: int, emulator: str = "") -> dict[str, Any]:
+    command = [*([emulator] if emulator else []), str(program), *map(str, numbers)]
+    answer = subprocess.run(command, capture_output=True, text=True, check=True, timeout=patience(120))
     found: dict[str, Any] = json.loads(answer.stdout)
     return found
 
@@ -81,17 +89,16 @@ def sizes_of_model(x: Floats, *, share: float | None, most: float) -> Floats:
 @pytest.mark.parametrize("share", [None, 0.07])
 @pytest.mark.parametrize("most", [50_000_000, 1_000_000])
 def test_file_sizes_are_lognormal_with_a_pareto_tail(share: float | None, most: int) -> None:
-    words = ("files=20000", f"size_most={most}", f"tail_permyriad={round((share or 0) * 10_000)}")
-    sizes = model(*words)["sizes"]
+    sizes = model(files=20_000, size_most=most, tail_permyriad=round((share or 0) * 10_000))["sizes"]
 
     assert max(sizes) <= most
     assert fits(sizes, partial(sizes_of_model, share=share, most=most))
     assert not fits(sizes, partial(sizes_of_model, share=(share or 0) + 0.05, most=most))
 
 
-@pytest.mark.parametrize("words", [("files=2000",), ("files=300", "top=3000"), ("files=50", "top=50")])
-def test_every_file_is_asked_for_as_often_as_its_rank_demands(words: tuple[str, ...]) -> None:
-    found = model(*words)
+@pytest.mark.parametrize(("files", "top"), [(2000, 2000), (300, 3000), (50, 50)])
+def test_every_file_is_asked_for_as_often_as_its_rank_demands(files: int, top: int) -> None:
+    found = model(files=files, top=top)
     counts = Counter(found["reference"])
 
     assert [counts[file] for file in range(found["files"])] == [
@@ -100,12 +107,12 @@ def test_every_file_is_asked_for_as_often_as_its_rank_demands(words: tuple[str, 
 
 
 def test_one_hundred_files_have_the_482_references_of_the_publications_tool() -> None:
-    assert model("files=100")["sequence_files"] == 482
+    assert model(files=100)["sequence_files"] == 482
 
 
 def test_large_files_are_asked_for_as_the_tail_of_request_sizes_demands() -> None:
     """P(X > x) = 1000 / x. Where few files make many requests, at 1 to 2 KB, only their number limits it."""
-    found = model("files=2000")
+    found = model(files=2000)
     requested = np.sort(np.array(found["sizes"])[found["reference"]])
 
     for least, allowed in ((5_000, 0.001), (1_000, 0.08)):
@@ -115,7 +122,7 @@ def test_large_files_are_asked_for_as_the_tail_of_request_sizes_demands() -> Non
 
 
 def test_files_are_bases_embedded_and_loners_as_published() -> None:
-    counts = Counter(model("files=2000")["classes"])
+    counts = Counter(model(files=2000)["classes"])
 
     assert [counts[one] for one in (BASE, EMBEDDED, LONER)] == [600, 760, 640]
 
@@ -126,7 +133,7 @@ def objects(found: dict[str, Any]) -> Iterator[list[int]]:
 
 
 def test_an_object_is_a_base_file_with_embedded_ones_or_a_loner() -> None:
-    found = model("files=2000")
+    found = model(files=2000)
     classes = found["classes"]
     embedded = []
 
@@ -141,10 +148,10 @@ def test_an_object_is_a_base_file_with_embedded_ones_or_a_loner() -> None:
     assert farthest(embedded, lambda x: 1 - (x + 1) ** -2.43) < 0.02
 
 
-@pytest.mark.parametrize("words", [("files=2000",), ("files=10000", "top=20000"), ("files=300", "top=3000")])
-def test_references_come_back_at_the_published_distances(words: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(("files", "top"), [(2000, 2000), (10_000, 20_000), (300, 3000)])
+def test_references_come_back_at_the_published_distances(files: int, top: int) -> None:
     """How many files were asked for since the last time, this one too. Counts are exact, so these are not."""
-    found = model(*words)
+    found = model(files=files, top=top)
     stack: list[int] = []
     distances: list[int] = []
     for file in found["reference"]:
@@ -157,9 +164,60 @@ def test_references_come_back_at_the_published_distances(words: tuple[str, ...])
     assert farthest(distances, lambda x: stats.lognorm(0.8, scale=np.exp(1.5)).cdf(x + 0.5)) < 0.06
 
 
-def test_pauses_between_objects_are_pareto() -> None:
+# Draws of what users do that are not as usual, each kind by the seed that the model's program has for it.
+PAUSES = """
+#include "base/random.h"
+#include "base/record.h"
+#include "loadgen/surge/users.h"
+
+#include <stdlib.h>
+
+int main(int argc, char **argv)
+{
+	static uint64_t off[%(draws)d], active[%(draws)d], sessions[%(draws)d];
+	struct users users = { 0 };
+	uint64_t of_off = 1, of_active = 3, of_sessions = 4;
+
+	if (argc != 4)
+		return 2;
+	users.off_permille = strtoull(argv[1], NULL, 10);
+	users.pauses_within = atoi(argv[2]);
+	users.session = (unsigned)atoi(argv[3]);
+	random_next(&of_off);
+	random_next(&of_active);
+	random_next(&of_sessions);
+	for (int i = 0; i < %(draws)d; i++) {
+		off[i] = users_inactive_ns(&users, &of_off);
+		active[i] = users_active_ns(&users, &of_active);
+		sessions[i] = draw_geometric(&of_sessions, users.session);
+	}
+	record_open("pauses");
+	record_numbers("inactive_off_ns", off, %(draws)d);
+	record_numbers("active_off_ns", active, %(draws)d);
+	record_numbers("session_objects", sessions, %(draws)d);
+	record_close(1);
+	return record_error() != 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def pauses(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A program that draws what users of any kind do."""
+    build = c_programs.program("tests/servers/surge_model").parents[2]
+    made = tmp_path_factory.mktemp("pauses") / "pauses"
+    made.with_suffix(".c").write_text(PAUSES % {"draws": DRAWS})
+    libraries = [str(build / "loadgen" / "libloadgen.a"), str(build / "base" / "libbase.a"), "-lm"]
+    flags = ["-D_GNU_SOURCE", "-I", str(ROOT), "-o", str(made)]
+    command = ["cc", *flags, str(made.with_suffix(".c")), *libraries]
+    subprocess.run(command, check=True, timeout=patience(60))
+    return made
+
+
+@pytest.mark.builds
+def test_pauses_between_objects_are_pareto(pauses: Path) -> None:
     assert fits(model()["inactive_off_ns"], stats.pareto(1.5, scale=1e9).cdf)
-    assert fits(model("off_permille=50")["inactive_off_ns"], stats.pareto(1.5, scale=5e7).cdf)
+    assert fits(drawn(pauses, 50, 0, 8)["inactive_off_ns"], stats.pareto(1.5, scale=5e7).cdf)
 
 
 def test_the_first_pause_is_what_is_left_of_one_at_any_moment() -> None:
@@ -171,20 +229,21 @@ def test_the_first_pause_is_what_is_left_of_one_at_any_moment() -> None:
     assert fits(model()["first_off_ns"], left)
 
 
-def test_pauses_within_an_object_are_weibull_up_to_a_second() -> None:
+@pytest.mark.builds
+def test_pauses_within_an_object_are_weibull_up_to_a_second(pauses: Path) -> None:
     whole = stats.weibull_min(0.382, scale=1.46)
-    found = model("pauses_within=1")["active_off_ns"]
+    found = drawn(pauses, 1000, 1, 8)["active_off_ns"]
 
     assert max(found) <= 1e9
     assert fits(found, lambda x: whole.cdf(x / 1e9) / whole.cdf(1))
     assert set(model()["active_off_ns"]) == {0}
 
 
-def test_sessions_have_the_mean_that_is_asked_for() -> None:
-    found = model("session=8")["session_objects"]
-
-    assert farthest(found, stats.geom(1 / 8).cdf) < 0.01
-    assert set(model("session=1")["session_objects"]) == {1}
+@pytest.mark.builds
+def test_sessions_have_the_mean_that_is_asked_for(pauses: Path) -> None:
+    assert farthest(model()["session_objects"], stats.geom(1 / 8).cdf) < 0.01
+    assert farthest(drawn(pauses, 1000, 0, 3)["session_objects"], stats.geom(1 / 3).cdf) < 0.01
+    assert set(drawn(pauses, 1000, 0, 1)["session_objects"]) == {1}
 
 
 def test_the_digest_is_of_all_that_makes_two_loads_the_same() -> None:
@@ -197,12 +256,13 @@ def test_the_digest_is_of_all_that_makes_two_loads_the_same() -> None:
     said += struct.pack(f"<{len(found['reference'])}Q", *found["reference"])
 
     assert found["digest"] == hashlib.sha256(said).hexdigest() == DIGEST
-    assert model("content_seed=2")["digest"] != DIGEST
+    assert model(content_seed=2)["digest"] != DIGEST
 
 
 def sources() -> list[str]:
-    folders = ("base", "base/posix", "loadgen", "loadgen/surge", "client")
-    return [str(file) for folder in folders for file in (ROOT / folder).glob("*.c")]
+    folders = ("base", "base/posix", "loadgen", "loadgen/surge")
+    shared = [str(file) for folder in folders for file in (ROOT / folder).glob("*.c")]
+    return [*shared, str(ROOT / "tests" / "servers" / "surge_model.c")]
 
 
 @pytest.mark.builds
@@ -231,7 +291,7 @@ def test_other_compilers_libcs_and_processors_draw_the_same(
     for needed in (compiler[0], emulator):
         if needed and not shutil.which(needed):
             pytest.skip(f"{needed} is not installed")
-    made = tmp_path / "client"
+    made = tmp_path / "model"
     flags = ["-std=c11", "-D_GNU_SOURCE", "-static", "-o", str(made)]
     subprocess.run([*compiler, *flags, *sources(), "-lm", "-lpthread"], check=True)
     here, there = model(), model(program=made, emulator=emulator)
@@ -241,62 +301,57 @@ def test_other_compilers_libcs_and_processors_draw_the_same(
         assert there[times] == here[times]
 
 
-def asked(content: Path | None, **others: Any) -> Users:
-    words = {"off_permille": 30, "pauses_within": False, "parallel": 2, "session": 4, **others}
-    return Users(
-        files=100,
-        top=100,
-        size_most=200_000,
-        content_seed=1,
-        content=str(content) if content else None,
-        **words,
-    )
-
-
-def loaded(port: int, users: Users, *, connection: str = "keep-alive", threads: int = 1) -> LoadTrial:
-    target = Target("x", "127.0.0.1", port, "localhost", "/", False)
-    pattern = Pattern(connection, None, "constant", 0, "constant", 1.0, 5000, users)
-    return client.run(target, pattern, clients=20, threads=threads, warmup_s=0.2, window_s=1.0, seed=1)
+def loaded(port: int, content: Path | None, *settings: str, off_permille: int = 30) -> Loaded:
+    """A load by 20 users that ask for a hundred small files, which are written there."""
+    words = [
+        "user_equivalents=20",
+        "files=100",
+        "size_most=200000",
+        "session=4",
+        "timeout_ms=5000",
+        f"off_permille={off_permille}",
+        *([f"content={content}"] if content else []),
+        *settings,
+    ]
+    return loads.loaded(port, *words, warmup_s=0.2)
 
 
 @pytest.mark.parametrize(
-    ("connection", "threads", "others"),
+    "settings",
     [
-        ("keep-alive", 1, {}),
-        ("keep-alive", 2, {"parallel": 4}),
-        ("http/1.0", 1, {"pauses_within": True}),
-        ("new", 1, {"session": 1}),
+        ("connection=0", "parallel=2"),
+        ("connection=0", "parallel=4", "threads=2"),
+        ("connection=2", "parallel=2", "pauses_within=1"),
+        ("connection=1", "parallel=2", "session=1"),
     ],
 )
-def test_users_ask_for_objects_and_every_byte_is_right(
-    connection: str, threads: int, others: dict[str, Any], tmp_path: Path
-) -> None:
+def test_users_ask_for_objects_and_every_byte_is_right(settings: tuple[str, ...], tmp_path: Path) -> None:
     with served(tmp_path) as port:
-        found = loaded(port, asked(tmp_path, **others), connection=connection, threads=threads)
+        found = loaded(port, tmp_path, *settings)
 
-    assert found.objects is not None
-    assert sum(found.failures.values()) == found.objects.failed == 0
+    assert found.status == "ok", found.reason
+    assert (found.failures, found.objects_failed, found.objects_lost) == ({}, 0, 0)
     assert found.verified == found.answers > 20
-    assert 10 < found.objects.ended < found.answers
-    assert found.objects.digest == model("files=100", "size_most=200000")["digest"]
-    # What began in the window: each object's time is kept, and so is each file's.
-    assert sum(found.objects.latency.counts.values()) == found.objects.begun
-    assert sum(found.latency.counts.values()) == found.started
+    assert 10 < found.objects < found.answers
+    assert found.content_sha256 == model(files=100, size_most=200_000)["digest"]
+    # What began in the window: each file's time is kept, and so is each object's, but for those of the 20
+    # users that were under way when the window began.
+    assert sum(found.latency.values()) == found.started
+    assert abs(sum(found.object_latency.values()) - found.objects) <= 20
 
 
 def test_pauses_are_scaled_and_a_user_waits_before_it_begins(tmp_path: Path) -> None:
     with served(tmp_path) as port:
-        found = loaded(port, asked(tmp_path, off_permille=1000))
+        found = loaded(port, tmp_path, off_permille=1000)
 
-    assert found.objects is not None
-    assert found.objects.offered == pytest.approx(20 / 3)
-    assert found.objects.begun < 20
+    assert found.figures["objects_offered"] == pytest.approx(3e9 / 20, abs=1)
+    assert 0 < sum(found.object_latency.values()) < 20
 
 
 @pytest.mark.parametrize("kind", ["body", "length", "status 4xx"])
 def test_files_that_are_not_as_they_should_be_are_failures_of_their_kind(kind: str, tmp_path: Path) -> None:
     with served(tmp_path) as port:
-        loaded(port, asked(tmp_path))  # the first writes them
+        loaded(port, tmp_path)  # the first writes them
         for file in (tmp_path / "surge").glob("0000*"):
             if kind == "body":
                 file.write_bytes(file.read_bytes()[:-1] + b"!")
@@ -304,24 +359,30 @@ def test_files_that_are_not_as_they_should_be_are_failures_of_their_kind(kind: s
                 file.write_bytes(file.read_bytes()[:-1])
             else:
                 file.unlink()
-        found = loaded(port, asked(None))
+        found = loaded(port, None)
 
+    assert found.status == "failed"  # none was answered
     assert found.failures[kind] > 5
-    assert sum(found.failures.values()) == found.failures[kind]
-    assert found.objects is not None
-    assert found.objects.failed > 5
+    assert found.failures.total() == found.failures[kind]
+    assert found.objects_failed > 5
 
 
 def test_another_file_set_is_refused(tmp_path: Path) -> None:
     (tmp_path / "surge").mkdir()
     (tmp_path / "surge" / "digest").write_text("0" * 64)
-    with served(tmp_path) as port, pytest.raises(SystemFailed, match="serves another file set"):
-        loaded(port, asked(None))
+    with served(tmp_path) as port:
+        found = loaded(port, None)
+
+    assert found.status == "failed"
+    assert "serves another file set" in (found.reason or "")
 
 
 def test_a_server_without_the_files_is_a_sentence(tmp_path: Path) -> None:
-    with served(tmp_path) as port, pytest.raises(SystemFailed, match="status 404"):
-        loaded(port, asked(None))
+    with served(tmp_path) as port:
+        found = loaded(port, None)
+
+    assert found.status == "failed"
+    assert "status 404" in (found.reason or "")
 
 
 @pytest.mark.parametrize(
@@ -348,16 +409,19 @@ def test_a_wrong_option_is_a_sentence_that_names_it(steelyard: Run, words: tuple
 
 
 def test_the_verb_says_what_users_saw(steelyard: Run, tmp_path: Path) -> None:
-    with served(tmp_path) as port:
+    content = tmp_path / "content"
+    content.mkdir()
+    with served(content) as port:
         words = ["load", f"http://127.0.0.1:{port}/", "--model", "surge", "--user-equivalents", "2,8"]
         words += ["--files", "100", "--size-most", "200000", "--off-scale", "0.05"]
-        words += ["--content", str(tmp_path), "--for", "2s", "--trials", "2"]
+        words += ["--content", str(content), "--for", "4s", "--trials", "2"]
         text = steelyard(*words)
-        found = json.loads(steelyard(*words, "--format", "json").stdout)
+        found = json.loads(steelyard(*words, "--format", "json").stdout)["server_loads"]
 
-    assert "8 user equivalents" in text.stdout
-    assert found["levels"][1]["objects"]["rate"]["value"] > found["levels"][0]["objects"]["rate"]["value"] > 0
-    assert found["levels"][0]["objects"]["digest"] in text.stdout
+    assert "8 users" in text.stdout
+    assert found[1]["objects"]["rate"]["value"] > found[0]["objects"]["rate"]["value"] > 0
+    assert found[0]["objects"]["content_sha256"] == model(files=100, size_most=200_000)["digest"]
+    assert found[0]["objects"]["content_sha256"] in "".join(text.stdout.split())
 
 
 @pytest.mark.parametrize("build", ["glibc", "musl"])
@@ -416,7 +480,7 @@ def test_the_workload_asks_for_all_files_of_objects_in_the_sequence_s_order(tmp_
         text=True,
         timeout=patience(60),
     )
-    sequence = model("files=500", "size_most=1000000")["reference"]
+    sequence = model(files=500, size_most=1_000_000)["reference"]
     paths = [line for line in record.read_text().split() if line != "/page"]
 
     assert '"status":"ok"' in answer.stdout, answer.stdout

@@ -3,7 +3,7 @@
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ class Loaded:
     told: Mapping[str, Any]  # the record
     latency: Mapping[int, int]  # how many requests took so long, from when each was due
     figures: Mapping[str, int]  # by metric
+    object_latency: Mapping[int, int] = field(default_factory=dict)  # of the objects that users ask for
 
     def __getattr__(self, name: str) -> Any:
         """A field of the record."""
@@ -57,8 +58,8 @@ def loaded(
     described: str | None = None,
     workload: str = "web_load",
 ) -> Loaded:
-    """A load with those settings besides ("rate=20"); every body is compared unless they say otherwise. A host
-    that takes the processor for some tenths of a second leaves enough of that window."""
+    """A load with those settings besides ("rate=20"); every body is compared unless they say otherwise. A
+    host that takes the processor for some tenths of a second leaves enough of that window."""
     lengths = (f"warm_ms={round(1000 * warmup_s)}", f"window_ms={round(1000 * window_s)}")
     usual = ("timeout_ms=1000", "verify_permille=1000") if workload == "web_load" else ("timeout_ms=1000",)
     named = {one.partition("=")[0] for one in settings}
@@ -76,15 +77,18 @@ def loaded(
 def heard(records: list[dict[str, Any]]) -> Loaded:
     """What the records of such a trial say."""
     end = records[-1]
-    histogram = next(
-        (one for one in records if one["record"] == "histogram"), {"values_ns": [], "counts": []}
-    )
+    latencies = {
+        one["metric"]: dict(zip(one["values_ns"], one["counts"], strict=True))
+        for one in records
+        if one["record"] == "histogram"
+    }
     return Loaded(
         end.get("status", "refused"),
         end["reason"],
         next((one for one in records if one["record"] == "load"), {}),
-        dict(zip(histogram["values_ns"], histogram["counts"], strict=True)),
+        latencies.get("latency", {}),
         {one["metric"]: one["durations_ns"][0] for one in records if one["record"] == "samples"},
+        latencies.get("object_latency", {}),
     )
 
 

@@ -11,10 +11,23 @@ from typing import Any
 
 import pytest
 
+from steelyard.analysis import evaluate
+from steelyard.analysis.model import Evaluation
 from steelyard.archive import closing, experiments
 from steelyard.archive.experiments import StoredExperiment
 from steelyard.archive.journal import Journal
-from steelyard.events import CopyProcess, Event, Group, Look, Outcome, Samples, Started, Usage
+from steelyard.events import (
+    CopyProcess,
+    Event,
+    Group,
+    Histogram,
+    Load,
+    Look,
+    Outcome,
+    Samples,
+    Started,
+    Usage,
+)
 from steelyard.programs import built
 from steelyard.study import plan as plans
 from steelyard.study.model import MARGINS, Design, Levels, Study
@@ -39,6 +52,7 @@ GROUPS = {
     "memory_used": "footprint",
     "tcp_echo": "network",
     "disktest": "file",
+    "web_load": "server",
     "web_requests": "server",
     "web_saturation": "server",
     "web_series": "server",
@@ -50,11 +64,14 @@ METRICS = {
     "linpack_processes": ("time",),
     "linpack_limit": ("count",),
     "memory_used": ("count",),
+    "web_load": ("time", "server", "objects_offered"),
     "web_requests": ("time", "server", "client"),
     "web_saturation": ("request", "beyond_server", "beyond_client", "beyond_wait", "beyond_late"),
     "web_series": ("time", "latency_99", "connections", "connecting", "longest_wait", "silent"),
 }
 REPORTED = {
+    ("web_load", "server"),
+    ("web_load", "objects_offered"),
     ("web_requests", "server"),
     ("web_requests", "client"),
     *(("web_saturation", metric) for metric in METRICS["web_saturation"]),
@@ -249,6 +266,86 @@ def group(
         signals=(None,) * len(lives),
         reasons=tuple(reasons or [None] * len(lives)),
     )
+
+
+def load(**changes: Any) -> Load:
+    """A second of a load of four clients on a server that answers a thousand requests: there is nothing to
+    tell of it. Without a number of `requests` there are two more than ended in the window."""
+    calm: dict[str, Any] = {
+        "copy": 0,
+        "window_ns": SECOND_NS,
+        "elapsed_ns": SECOND_NS,
+        "answers": 1000,
+        "bytes": 1_024_000,
+        "started": 1000,
+        "waited": 0,
+        "unsent": 0,
+        "connections": 4,
+        "connecting_ns": 400_000,
+        "closed": 0,
+        "resent": 0,
+        "longest_ns": 5_000_000,
+        "silent_ns": 0,
+        "stalled_ns": 0,
+        "late_ns": 0,
+        "client_ns": SECOND_NS // 10,
+        "busiest_ns": SECOND_NS // 10,
+        "verified": 10,
+        "body_fixed": True,
+        "objects": 0,
+        "objects_failed": 0,
+        "objects_lost": 0,
+        "content_sha256": None,
+        "limit_ns": None,
+        "share_permille": None,
+        "steps": None,
+        "failures": {},
+        "own_limits": {},
+        "malformed": None,
+    }
+    made = calm | changes
+    made.setdefault("requests", made["answers"] + sum(made["failures"].values()) + 2)
+    return Load(**made)
+
+
+def loads_on_a_server(
+    root: Path,
+    loads: Sequence[Load | Sequence[Load]],
+    latency: Mapping[int, int] | None = None,
+    *,
+    parameters: Mapping[str, int | str | Sequence[int]] | None = None,
+    workload: str = "web_load",
+    told: Mapping[str, float | Sequence[float]] | None = None,
+    histograms: Sequence[Histogram] = (),
+    reasons: Sequence[str | None] = (),
+) -> Evaluation:
+    """What is made of a load on one system, with these parameters, of which some have several levels: a trial
+    of each of `loads`, or of what its copies saw. `latency` is each trial's, in ns; `told` are further
+    metrics, in ns, of all trials or of each; `reasons` are why trials failed."""
+    levels = tuple(
+        (name, (value,) if isinstance(value, int | str) else tuple(value))
+        for name, value in (parameters or {}).items()
+    )
+    study = replace(plan(systems=("native",), blocks=len(loads)).study, workloads=(Levels(workload, levels),))
+    made = plans.make(study, systems=("native",), processors=2, seed=1)
+    metrics = {"time": 1e6} | dict(told or {})
+    latency = {1_000_000: 100} if latency is None else latency
+    taken = [Histogram(0, "latency", tuple(latency), tuple(latency.values()))] if latency else []
+
+    def of(metric: str, block: int) -> int:
+        value = metrics[metric]
+        return round(value if isinstance(value, int | float) else value[block])
+
+    def performed(trial: Trial) -> Outcome:
+        seen = loads[trial.block]
+        each = (seen,) if isinstance(seen, Load) else tuple(seen)
+        if reasons and reasons[trial.block]:
+            return bad(trial, "failed", reasons[trial.block], loads=each)
+        one = outcome(trial, metrics=tuple(metrics), operations=1, batches=1)
+        samples = (replace(part, durations_ns=(of(part.metric, trial.block),)) for part in one.samples)
+        return replace(one, samples=tuple(samples), histograms=(*taken, *histograms), loads=each)
+
+    return evaluate.of(experiment(root, made, performed))
 
 
 def bad(trial: Trial, status: str, reason: str | None = None, **others: Any) -> Outcome:
