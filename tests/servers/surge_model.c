@@ -1,7 +1,8 @@
 /* surge_model.c -- writes SURGE's file set, its references and draws of its pauses as a record, for
  * a test that holds each distribution against the published one.
  *
- *     surge_model FILES TOP TAIL_PERMYRIAD SIZE_MOST CONTENT_SEED SEED DRAWS
+ *     surge_model FILES TOP TAIL_PERMYRIAD SIZE_MOST CONTENT_SEED OFF_PERMILLE PAUSES_WITHIN
+ * SESSION SEED DRAWS
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,15 +87,15 @@ static int describe_all(const struct users *users, uint64_t seed, uint64_t draws
 
 int main(int argc, char **argv)
 {
-	enum { FILES, TOP, TAIL, SIZE_MOST, CONTENT_SEED, SEED, DRAWS_OF_EACH, NUMBERS };
-	uint64_t       asked[NUMBERS];
+	enum { FILES, TOP, TAIL, SIZE_MOST, CONTENT_SEED, OFF, WITHIN, SESSION, SEED, DRAWN, ALL };
+	uint64_t       asked[ALL];
 	struct surge   surge;
 	struct content content = { NULL };
-	struct users   users = { &surge, &content, 2, 1000, 0, 8 };
+	struct users   users = { &surge, &content, .parallel = 2 };
 
-	if (argc != NUMBERS + 1)
+	if (argc != ALL + 1)
 		return 2;
-	for (int i = 0; i < NUMBERS; i++)
+	for (int i = 0; i < ALL; i++)
 		if (parse_number(argv[i + 1], &asked[i]))
 			return 2;
 	if (surge_make(&surge, &(struct shape){ asked[CONTENT_SEED], asked[FILES], asked[TOP],
@@ -102,5 +103,8 @@ int main(int argc, char **argv)
 		perror("the file set cannot be made");
 		return 1;
 	}
-	return describe_all(&users, asked[SEED], asked[DRAWS_OF_EACH]) != 0;
+	users.off_permille = asked[OFF];
+	users.pauses_within = asked[WITHIN] != 0;
+	users.session = (unsigned)asked[SESSION];
+	return describe_all(&users, asked[SEED], asked[DRAWN]) != 0;
 }

@@ -145,6 +145,7 @@ def test_what_a_running_server_cannot_serve_is_said(tmp_path: Path) -> None:
     with server(moved) as port:
         lines = description.read(f"http://127.0.0.1:{port}/").lines()
         assert "status 302, a redirect" in failure(tmp_path, lines, "web_requests")
-        assert "starts its server by itself" in failure(tmp_path, lines, "web_users")
+        assert "surge/digest: the server answers with status 302" in failure(tmp_path, lines, "web_users")
+        assert "starts its server by itself" in failure(tmp_path, lines, "mail_messages")
     elsewhere = lines.replace("running 127.0.0.1", "running 192.0.2.1")
     assert "a load on another host must be allowed" in failure(tmp_path, elsewhere, "web_requests")

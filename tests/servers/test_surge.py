@@ -49,15 +49,16 @@ def model(
     tail_permyriad: int = 0,
     size_most: int = 50_000_000,
     content_seed: int = 1,
+    off_permille: int = 1000,
+    pauses_within: int = 0,
+    session: int = 8,
     program: Path | None = None,
     emulator: str = "",
 ) -> dict[str, Any]:
     """The file set, the references and draws of the pauses; without a `top`, it is the number of files."""
-    numbers = (files, top or files, tail_permyriad, size_most, content_seed, 1, DRAWS)
-    return drawn(program or c_programs.program("tests/servers/surge_model"), *numbers, emulator=emulator)
-
-
-def drawn(program: Path, *numbers: int, emulator: str = "") -> dict[str, Any]:
+    shape = (files, top or files, tail_permyriad, size_most, content_seed)
+    numbers = (*shape, off_permille, pauses_within, session, 1, DRAWS)
+    program = program or c_programs.program("tests/servers/surge_model")
     command = [*([emulator] if emulator else []), str(program), *map(str, numbers)]
     answer = subprocess.run(command, capture_output=True, text=True, check=True, timeout=patience(120))
     found: dict[str, Any] = json.loads(answer.stdout)
@@ -165,59 +166,11 @@ def test_references_come_back_at_the_published_distances(files: int, top: int) -
 
 
 # Draws of what users do that are not as usual, each kind by the seed that the model's program has for it.
-PAUSES = """
-#include "base/random.h"
-#include "base/record.h"
-#include "loadgen/surge/users.h"
-
-#include <stdlib.h>
-
-int main(int argc, char **argv)
-{
-	static uint64_t off[%(draws)d], active[%(draws)d], sessions[%(draws)d];
-	struct users users = { 0 };
-	uint64_t of_off = 1, of_active = 3, of_sessions = 4;
-
-	if (argc != 4)
-		return 2;
-	users.off_permille = strtoull(argv[1], NULL, 10);
-	users.pauses_within = atoi(argv[2]);
-	users.session = (unsigned)atoi(argv[3]);
-	random_next(&of_off);
-	random_next(&of_active);
-	random_next(&of_sessions);
-	for (int i = 0; i < %(draws)d; i++) {
-		off[i] = users_inactive_ns(&users, &of_off);
-		active[i] = users_active_ns(&users, &of_active);
-		sessions[i] = draw_geometric(&of_sessions, users.session);
-	}
-	record_open("pauses");
-	record_numbers("inactive_off_ns", off, %(draws)d);
-	record_numbers("active_off_ns", active, %(draws)d);
-	record_numbers("session_objects", sessions, %(draws)d);
-	record_close(1);
-	return record_error() != 0;
-}
-"""
 
 
-@pytest.fixture(scope="module")
-def pauses(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A program that draws what users of any kind do."""
-    build = c_programs.program("tests/servers/surge_model").parents[2]
-    made = tmp_path_factory.mktemp("pauses") / "pauses"
-    made.with_suffix(".c").write_text(PAUSES % {"draws": DRAWS})
-    libraries = [str(build / "loadgen" / "libloadgen.a"), str(build / "base" / "libbase.a"), "-lm"]
-    flags = ["-D_GNU_SOURCE", "-I", str(ROOT), "-o", str(made)]
-    command = ["cc", *flags, str(made.with_suffix(".c")), *libraries]
-    subprocess.run(command, check=True, timeout=patience(60))
-    return made
-
-
-@pytest.mark.builds
-def test_pauses_between_objects_are_pareto(pauses: Path) -> None:
+def test_pauses_between_objects_are_pareto() -> None:
     assert fits(model()["inactive_off_ns"], stats.pareto(1.5, scale=1e9).cdf)
-    assert fits(drawn(pauses, 50, 0, 8)["inactive_off_ns"], stats.pareto(1.5, scale=5e7).cdf)
+    assert fits(model(off_permille=50)["inactive_off_ns"], stats.pareto(1.5, scale=5e7).cdf)
 
 
 def test_the_first_pause_is_what_is_left_of_one_at_any_moment() -> None:
@@ -229,21 +182,19 @@ def test_the_first_pause_is_what_is_left_of_one_at_any_moment() -> None:
     assert fits(model()["first_off_ns"], left)
 
 
-@pytest.mark.builds
-def test_pauses_within_an_object_are_weibull_up_to_a_second(pauses: Path) -> None:
+def test_pauses_within_an_object_are_weibull_up_to_a_second() -> None:
     whole = stats.weibull_min(0.382, scale=1.46)
-    found = drawn(pauses, 1000, 1, 8)["active_off_ns"]
+    found = model(pauses_within=1)["active_off_ns"]
 
     assert max(found) <= 1e9
     assert fits(found, lambda x: whole.cdf(x / 1e9) / whole.cdf(1))
     assert set(model()["active_off_ns"]) == {0}
 
 
-@pytest.mark.builds
-def test_sessions_have_the_mean_that_is_asked_for(pauses: Path) -> None:
+def test_sessions_have_the_mean_that_is_asked_for() -> None:
     assert farthest(model()["session_objects"], stats.geom(1 / 8).cdf) < 0.01
-    assert farthest(drawn(pauses, 1000, 0, 3)["session_objects"], stats.geom(1 / 3).cdf) < 0.01
-    assert set(drawn(pauses, 1000, 0, 1)["session_objects"]) == {1}
+    assert farthest(model(session=3)["session_objects"], stats.geom(1 / 3).cdf) < 0.01
+    assert set(model(session=1)["session_objects"]) == {1}
 
 
 def test_the_digest_is_of_all_that_makes_two_loads_the_same() -> None:
