@@ -132,7 +132,7 @@ def test_wrong_words_get_a_sentence_and_status_2(
             '[[workload]]\nname = "sieve"\ncopies = 0',
             "workload sieve: copies is 0, but must be a whole number from 1 to 1024",
         ),
-        ("[design]\nblocks = 1", "design.blocks is 1, but must be a whole number from 2 to 100000"),
+        ("[design]\nblocks = 0", "design.blocks is 0, but must be a whole number from 1 to 100000"),
         ("[desing]\nblocks = 3", "there is no key 'desing'; did you mean 'design'?"),
         ("name =", "is not TOML"),
     ],
