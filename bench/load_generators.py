@@ -3,7 +3,9 @@
     python bench/load_generators.py [ROUNDS]
 
 Starts nginx (one worker) on processor 0 and each client in turn on processor 1, in random order within a
-round, a second each; prints medians of the ratios, ours over theirs, with their intervals.
+round, a second each; prints medians of the ratios, ours over theirs, with their intervals. What a client
+costs is the processor time of the whole command of wrk and h2load. Of ours it is that of the load alone
+(`client_ns` of the record "load"): the rest of its command starts an agent and a trial, once.
 Needs nginx, wrk and h2load (Debian: nghttp2-client).
 """
 
@@ -15,12 +17,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import machine
 import numpy as np
+import trials
 
-from steelyard.programs import built
 from steelyard.statistics import signed_rank
 
 PORT = 7399
@@ -38,9 +42,9 @@ http {{ access_log off; sendfile on; tcp_nopush off; keepalive_requests 10000000
 
 
 def spent(words: list[str]) -> tuple[float, str]:
-    """The command's processor time in seconds, on processor 1, and what it printed."""
+    """The command's processor time in seconds, and what it printed."""
     before = os.times()
-    answer = subprocess.run(["taskset", "-c", "1", *words], capture_output=True, text=True, check=True)
+    answer = subprocess.run(words, capture_output=True, text=True, check=True)
     after = os.times()
     children = after.children_user + after.children_system - before.children_user - before.children_system
     return children, answer.stdout
@@ -49,22 +53,22 @@ def spent(words: list[str]) -> tuple[float, str]:
 def ours(page: int, connections: int) -> tuple[float, float, float]:
     """Processor seconds, the number of requests, and requests a second."""
     # Its clients begin one after the other, within 100 ms: before the window, or the rate looks lower.
-    words = [f"port={PORT}", f"path=/{page}", f"clients={connections}", "warmup_ms=100", "window_ms=1000"]
-    seconds, text = spent([str(built.client()), *words])
-    total = int(re.findall(r'"requests":(\d+)', text)[0])
-    return seconds, total, int(re.findall(r'"answers":(\d+)', text)[0])
+    load = trials.load(url(page), f"clients={connections}", "warm_ms=100", "window_ms=1000")
+    return load["client_ns"] / 1e9, load["requests"], trials.rate(load)
+
+
+def url(page: int) -> str:
+    return f"http://127.0.0.1:{PORT}/{page}"
 
 
 def wrk(page: int, connections: int) -> tuple[float, float, float]:
-    url = f"http://127.0.0.1:{PORT}/{page}"
-    seconds, text = spent(["wrk", "-t1", f"-c{connections}", "-d1", url])
+    seconds, text = spent(["wrk", "-t1", f"-c{connections}", "-d1", url(page)])
     total = int(re.findall(r"(\d+) requests in", text)[0])
     return seconds, total, float(re.findall(r"Requests/sec:\s*([\d.]+)", text)[0])
 
 
 def h2load(page: int, connections: int) -> tuple[float, float, float]:
-    url = f"http://127.0.0.1:{PORT}/{page}"
-    seconds, text = spent(["h2load", "--h1", "-t1", f"-c{connections}", "-D1", url])
+    seconds, text = spent(["h2load", "--h1", "-t1", f"-c{connections}", "-D1", url(page)])
     total = int(re.findall(r"(\d+) done", text)[0])
     return seconds, total, float(re.findall(r"([\d.]+) req/s", text)[0])
 
@@ -78,15 +82,9 @@ def worker_ns(server: int) -> int:
     return int(Path(f"/proc/{worker}/schedstat").read_text().split()[0])
 
 
-def main(rounds: int) -> None:
-    missing = [
-        name
-        for name in ("nginx", "wrk", "h2load", "taskset")
-        if not shutil.which(name, path="/usr/sbin:" + os.defpath)
-    ]
-    if missing:
-        sys.exit(f"not installed: {', '.join(missing)}")
-    print(machine.describe())
+@contextmanager
+def nginx() -> Iterator[int]:
+    """Serves the pages on processor 0, and leaves processor 1 to what is started meanwhile."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         place.chmod(0o755)
@@ -99,10 +97,25 @@ def main(rounds: int) -> None:
         )
         try:
             time.sleep(0.5)
-            compare(rounds, server.pid)
+            os.sched_setaffinity(0, {1})
+            yield server.pid
         finally:
             server.terminate()
             server.wait()
+
+
+def need(*programs: str) -> None:
+    """Ends the program where one of those is missing."""
+    missing = [name for name in programs if not shutil.which(name, path="/usr/sbin:" + os.defpath)]
+    if missing:
+        sys.exit(f"not installed: {', '.join(missing)}")
+
+
+def main(rounds: int) -> None:
+    need("nginx", "wrk", "h2load")
+    print(machine.describe())
+    with nginx() as server:
+        compare(rounds, server)
 
 
 def compare(rounds: int, server: int) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from steelyard.programs import built
+from steelyard.running import dialogue
+from steelyard.servers import description
 
 
 class Unable(Exception):
@@ -26,6 +28,23 @@ def records(
         reasons = (one["reason"] for one in answers if one.get("reason"))
         raise Unable(f"{workload}: {next(reasons, 'no answer')}")
     return answers
+
+
+def load(url: str, *settings: str) -> dict[str, Any]:
+    """The record "load" of one window on the server that runs there. Raises Unable."""
+    answers = records("web_load", server(url), *settings)
+    return next(one for one in answers if one["record"] == "load")
+
+
+def server(url: str) -> str:
+    """The setting that names that server to the load program."""
+    (word,) = dialogue.setting_words({"server": description.read(url).lines()})
+    return word
+
+
+def rate(load: dict[str, Any]) -> float:
+    """Answers a second in the window."""
+    return float(load["answers"] * 1e9 / load["window_ns"])
 
 
 def samples(

@@ -2,9 +2,10 @@
 
     python bench/user_equivalents.py [USERS]
 
-Starts nginx (one worker) and steelyard-client with 1,000, 10,000 and USERS (100,000) user equivalents, and
-prints the most memory that the client held, and how many objects it asked for. The users keep their
-connections where the limit of open files allows that; else each file has its own. Needs nginx.
+Starts nginx (one worker) and the load program with 1,000, 10,000 and USERS (100,000) user equivalents, and
+prints the most memory that a process of it held (the trial's, which has the users), and how many objects it
+asked for. The users keep their connections where the limit of open files allows that; else each file has its
+own. Needs nginx.
 """
 
 import json
@@ -14,11 +15,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import machine
+import trials
 
 from steelyard.programs import built
+from steelyard.running import dialogue
+from steelyard.systems import agent
 
 PORT = 7397
 SECONDS = 20
@@ -37,38 +42,43 @@ http {{ access_log off; sendfile on; tcp_nopush off; keepalive_requests 10000000
 def load(place: Path, users: int) -> None:
     """Runs one load, and prints what it took."""
     is_kept = resource.getrlimit(resource.RLIMIT_NOFILE)[1] > users + 1000
-    words = [f"port={PORT}", "model=surge", "files=500", "size_most=1000000", f"content={place}/pages"]
-    words += [
-        f"connection={'keep-alive' if is_kept else 'new'}",
-        f"clients={users}",
-        f"off_permille={users}",
-        "parallel=1",
-        "session=1000000",
-        "warmup_ms=2000",
-    ]
-    words += [f"window_ms={SECONDS * 1000}", "timeout_ms=60000"]
+    settings = {
+        "user_equivalents": users,
+        "off_permille": users,
+        "session": 1_000_000,
+        "connection": 0 if is_kept else 1,
+        "content": f"{place}/pages",
+        "timeout_ms": 60_000,
+        "warm_ms": 2000,
+        "window_ms": SECONDS * 1000,
+    }
+    words = [trials.server(f"http://127.0.0.1:{PORT}/"), *dialogue.setting_words(settings)]
     with (place / "records").open("w+") as records:
-        running = subprocess.Popen([str(built.client()), *words], stdout=records)
+        running = subprocess.Popen([built.load("glibc"), "run", "web_load", *words], stdout=records)
         most = 0
         while running.poll() is None:
-            most = max(most, held_kib(running.pid))
+            most = max([most, *map(held_kib, agent.descendants(running.pid))])
             time.sleep(0.2)
         records.seek(0)
-        seen = {one["record"]: one for one in map(json.loads, records)}
-    surge, whole = seen["surge"], seen["load"]
-    how = "kept" if is_kept else "for each file"
-    failures = sum(whole["failures"].values())
+        seen = [json.loads(line) for line in records]
+    told = next((one for one in seen if one["record"] == "load"), None)
+    if told is None:
+        sys.exit(f"{users:,} users: {seen[-1]['reason']}")
+    offered_ns = next(one["durations_ns"][0] for one in seen if one.get("metric") == "objects_offered")
     print(
-        f"{users:7,} users, connections {how}: {most / 1024:6.1f} MiB; {surge['objects'] / SECONDS:7,.0f} "
-        f"objects a second of {surge['objects_offered']:7,.0f} offered, {failures:,} failures, "
-        f"client {whole['busy_most']:.0%} busy"
+        f"{users:7,} users, connections {'kept' if is_kept else 'for each file'}: {most / 1024:6.1f} MiB; "
+        f"{told['objects'] / SECONDS:7,.0f} objects a second of {1e9 / offered_ns:7,.0f} offered, "
+        f"{sum(told['failures'].values()):,} failures, "
+        f"client {told['busiest_ns'] / told['elapsed_ns']:.0%} busy"
     )
 
 
 def held_kib(process: int) -> int:
     """The most memory that it has held so far; 0 when it has ended."""
-    held = re.search(r"VmHWM:\s*(\d+)", Path(f"/proc/{process}/status").read_text())
-    return int(held[1]) if held else 0
+    with suppress(OSError):
+        if held := re.search(r"VmHWM:\s*(\d+)", Path(f"/proc/{process}/status").read_text()):
+            return int(held[1])
+    return 0
 
 
 def main(users: int) -> None:

@@ -16,10 +16,10 @@ import pytest
 from http_servers import BODY, Answer, server, whole
 from loads import CALM, CLOSED, loaded, loaded_until
 from patience import patience
-
 from steelyard.load import console
 from steelyard.load.model import LatencyHistogram, LoadTrial, Pattern, Waits, wait_level
 from steelyard.load.trials import levels
+
 from steelyard.programs import built
 from steelyard.servers.running import Target
 

@@ -9,12 +9,12 @@ from dataclasses import replace
 
 import pytest
 from loads import CALM
-
 from steelyard.load import console as load_console
 from steelyard.load import saturation, trials
 from steelyard.load.model import LatencyHistogram, LoadTrial, Pattern
 from steelyard.load.saturation import Limit
 from steelyard.load.trials import LoadOrder
+
 from steelyard.servers.running import Target
 
 PATTERN = Pattern("keep-alive", None, "constant", 0, "constant", 0.0, 1000)

@@ -193,9 +193,9 @@ BAD = {
     "looks zero": (_with("[design]\nlooks = [0]"), ["design.looks", "[0]", "a list of whole numbers from 1"]),
     "looks a number": (_with("[design]\nlooks = 12"), ["design.looks", "12", "a list"]),
     "looks truths": (_with("[design]\nlooks = [true]"), ["design.looks", "[true]", "numbers from 1"]),
-    "blocks a text": (_with('[design]\nblocks = "12"'), ["design.blocks", "'12'", "from 2 to"]),
+    "blocks a text": (_with('[design]\nblocks = "12"'), ["design.blocks", "'12'", "from 1 to"]),
     "blocks a list": (_with("[design]\nblocks = [6, 12]"), ["design.blocks", "[6, 12]", "a whole number"]),
-    "one block": (_with("[design]\nblocks = 1"), ["design.blocks", "1", "a whole number from 2 to 100000"]),
+    "no block": (_with("[design]\nblocks = 0"), ["design.blocks", "0", "a whole number from 1 to 100000"]),
     "blocks a truth": (_with("[design]\nblocks = true"), ["design.blocks", "true", "a whole number"]),
     "scales a number": (_with("[design]\nscales = 1"), ["design.scales", "1", "true or false"]),
     "boots of no blocks": (

@@ -45,9 +45,7 @@ class Loaded:
 
 def running(port: int, *more: str, path: str = "/") -> str:
     """The description of a server that listens there, with further lines."""
-    return "\n".join(
-        ["name x", "running 127.0.0.1", f"port {port}", "host localhost", f"path {path}", *more]
-    )
+    return "\n".join(["name x", "running 127.0.0.1", f"port {port}", "host localhost", f"path {path}", *more])
 
 
 def loaded(
@@ -78,7 +76,9 @@ def loaded(
 def heard(records: list[dict[str, Any]]) -> Loaded:
     """What the records of such a trial say."""
     end = records[-1]
-    histogram = next((one for one in records if one["record"] == "histogram"), {"values_ns": [], "counts": []})
+    histogram = next(
+        (one for one in records if one["record"] == "histogram"), {"values_ns": [], "counts": []}
+    )
     return Loaded(
         end.get("status", "refused"),
         end["reason"],

@@ -49,6 +49,14 @@ void web_options(struct options *options, const char *path)
 	address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 }
 
+int web_allow_files(uint64_t connections)
+{
+	if (web_order.connection == CONNECTION_KEEP)
+		return files_allow(connections);
+	files_take(connections);
+	return 0;
+}
+
 static int fill_page(struct reference *page)
 {
 	uint32_t state = 2463534242u;
@@ -130,11 +138,11 @@ int web_serve(struct reference *page)
 	int outcome;
 
 	if (running_is_described()) {
-		if ((outcome = files_allow(web_order.clients)) || (outcome = running_prepare()))
+		if ((outcome = web_allow_files(web_order.clients)) || (outcome = running_prepare()))
 			return outcome;
 		return fetch_page(page);
 	}
-	if ((outcome = files_allow(web_order.clients)) || (outcome = server_prepare()) ||
+	if ((outcome = web_allow_files(web_order.clients)) || (outcome = server_prepare()) ||
 	    (outcome = fill_page(page)))
 		return outcome;
 	return server_start();

@@ -63,6 +63,10 @@ int web_outcome(const struct result *found, uint64_t asked);
 /* The same of what the load generator lacked, alone. */
 int web_own_limit(const struct result *found);
 
+/* Lets this process have that many connections. Where none is kept there may never be as many at
+ * once, and what is lacked is counted. Returns an outcome. */
+int web_allow_files(uint64_t connections);
+
 /* Starts the server with the document, which the caller frees; or fetches the one that a running
  * server has. */
 struct reference;

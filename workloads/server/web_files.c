@@ -79,7 +79,7 @@ int web_files_serve(uint64_t count, struct options *options, struct users *users
 	uint64_t files = count * web_users_order.parallel;
 	int      outcome, runs = running_is_described();
 
-	if ((outcome = files_allow(files)) || (outcome = runs ? running_prepare() : 0) ||
+	if ((outcome = web_allow_files(files)) || (outcome = runs ? running_prepare() : 0) ||
 	    (outcome = make()) || (outcome = runs ? write_for_running() : start_server()))
 		return outcome;
 	web_options(options, "/");

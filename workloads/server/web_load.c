@@ -15,7 +15,7 @@
  * Leaves out   what web_requests leaves out, where the server is on this machine.
  * Beware       a request that fails is counted and fails no trial, unless none is answered: look at
  *              "failed" before any other figure. A server that answers errors may do so faster than
- *              it serves. A batch is one window, so warmup_ns=0 and operations=1 belong to it.
+ *              it serves. A trial is one window.
  * After        Glozer's wrk; Tene's wrk2 for rates.
  */
 #include <stdio.h>

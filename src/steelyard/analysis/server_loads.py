@@ -131,12 +131,20 @@ def _saturation(
     limit_ns, permille = every[0].limit_ns, every[0].share_permille
     if between is None or limit_ns is None or permille is None:
         return None
+    steps = _sums(one.steps or {} for one in every)
     return HighestRate(
         rate=_inverse(between),
         limit_ns=limit_ns,
         share=permille / 1e3,
-        steps=_sums(one.steps or {} for one in every),
+        steps=steps,
+        is_least=_gave_way_itself(steps),
     )
+
+
+def _gave_way_itself(steps: Mapping[str, int]) -> bool:
+    """Whether the load generator gave way more often than the server, or lacked something at all."""
+    own = sum(steps.get(one, 0) for one in ("lacked", "busy", "late"))
+    return "lacked" in steps or 2 * own > sum(steps.values()) - steps.get("held", 0)
 
 
 def _inverse(between: Estimate) -> Estimate:

@@ -3,13 +3,13 @@
 import os
 import shlex
 import stat
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
 from steelyard import toml_file
 from steelyard.cli import measuring
-from steelyard.cli.verb import Verb, option, part
+from steelyard.cli.verb import Verb, option, options_of, part
 from steelyard.cli.watch_options import SEED, process
 from steelyard.errors import UsageError, in_words
 from steelyard.quantities import (
@@ -32,6 +32,7 @@ _STUDY = "the command line"  # in messages
 _PAUSE_MOST_NS = 600 * 10**9
 _DATA_MOST = 16 << 20
 _TRIALS = {WINDOW: ("trial", "trials"), SATURATION: ("search", "searches")}
+_VERIFIED = 0.01  # of the bodies
 _CONNECTIONS = ("keep-alive", "new", "http/1.0")  # by the workload's number
 # Parameters that a load has by itself: not said, so that the names of cells are short.
 _USUAL = {"connection": 0, "threads": 1, "rate": 0, "poisson": 0, "think_us": 0, "think_spread": 1}
@@ -172,7 +173,7 @@ class LoadOptions:
     )
     verify: float = option(
         "--verify",
-        default=0.01,
+        default=_VERIFIED,
         parse=partial(parse_share, least=0.0),
         metavar="SHARE",
         help="share of response bodies to compare byte by byte (default: 1%%)",
@@ -229,7 +230,7 @@ class LoadOptions:
         action="store_true",
         help="start over instead of resuming an interrupted load",
     )
-    reporting: measuring.Reporting = part(measuring.Reporting)
+    showing: measuring.Showing = part(measuring.Showing)
 
 
 def _load(options: LoadOptions) -> int:
@@ -243,7 +244,8 @@ def _load(options: LoadOptions) -> int:
             "start on; or give fewer --trials"
         )
     how = measuring.Measuring(choice=measuring.Choice(seed=options.seed), watch=False, new=options.new)
-    return measuring.measure(_STUDY, None, how, options.reporting, server_load.text_of(load))
+    shown = measuring.Reporting(**asdict(options.showing))
+    return measuring.measure(_STUDY, None, how, shown, server_load.text_of(load))
 
 
 def _wanted(options: LoadOptions) -> WantedLoad:
@@ -278,6 +280,8 @@ def _check(options: LoadOptions, *, is_surge: bool, is_search: bool) -> None:
         raise UsageError(
             "--saturation chooses its own rates: leave --rate, --think and --model out, and give one level"
         )
+    if options.verify != _VERIFIED and is_search:
+        raise UsageError("--verify is of a load with one rate: leave it out with --saturation")
     if options.quantile is not None and not is_search:
         raise UsageError("--quantile is of the latency of --saturation; give that as well")
     if is_surge and is_paced:
@@ -290,9 +294,22 @@ def _check(options: LoadOptions, *, is_surge: bool, is_search: bool) -> None:
         raise UsageError("--think is each client's own pace and --rate the load's; leave one of them out")
     if options.rate is None and options.arrivals != "constant":
         raise UsageError("--arrivals says how the requests of --rate are spaced; give --rate as well")
-    for name, given in (("--user-equivalents", options.user_equivalents), ("--content", options.content)):
-        if given is not None and not is_surge:
-            raise UsageError(f"{name} is for --model surge; give that as well")
+    if not is_surge and (given := _given_of_surge(options)):
+        raise UsageError(f"{given} is for --model surge; give that as well")
+    if options.think_spread != "exponential" and options.think_ns is None:
+        raise UsageError("--think-spread is the distribution of the pauses; give --think as well")
+
+
+def _given_of_surge(options: LoadOptions) -> str:
+    """The first option of SURGE's users that is not as usual; "" if all are."""
+    return next(
+        (
+            one.flags[0]
+            for one in options_of(LoadOptions)
+            if one.help.startswith("surge: ") and getattr(options, one.name, None) != one.default
+        ),
+        "",
+    )
 
 
 def _searched(options: LoadOptions) -> dict[str, int | str]:

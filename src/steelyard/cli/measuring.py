@@ -119,13 +119,9 @@ class Measuring:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reporting:
-    margin: float | None = option(
-        "--margin",
-        parse=bounds.margin,
-        metavar="PERCENT",
-        help="the smallest difference that matters, such as 2%% (default: by workload)",
-    )
+class Showing:
+    """Where a report goes, and how long it is."""
+
     html: Path | None = option(
         "--html", type=Path, metavar="FILE", help="write the report as one self-contained page"
     )
@@ -133,7 +129,10 @@ class Reporting:
         "--export-json", type=Path, metavar="FILE", help="also write the report as JSON"
     )
     export_csv: Path | None = option(
-        "--export-csv", type=Path, metavar="FILE", help="also write the comparisons as CSV"
+        "--export-csv",
+        type=Path,
+        metavar="FILE",
+        help="also write the comparisons as CSV, or the values of one system",
     )
     export_markdown: Path | None = option(
         "--export-markdown", type=Path, metavar="FILE", help="also write the comparisons as Markdown"
@@ -143,6 +142,27 @@ class Reporting:
         default=False,
         action="store_true",
         help="print every table after the answer: each metric with its values, curves, indices",
+    )
+    time_unit: str = option(
+        "--time-unit",
+        default="",
+        choices=tuple(quantities.TIME_UNITS),
+        help="say every time in this unit (default: in the one that suits it)",
+    )
+    format: str = format_option()
+    output: Path | None = output_option()
+    archive: str | None = archive_option()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reporting(Showing):
+    """The same of a comparison, and what it is made with."""
+
+    margin: float | None = option(
+        "--margin",
+        parse=bounds.margin,
+        metavar="PERCENT",
+        help="the smallest difference that matters, such as 2%% (default: by workload)",
     )
     tables: bool = option(
         "--tables",
@@ -158,15 +178,6 @@ class Reporting:
         metavar="SYSTEM",
         help="normalise a paper's tables to this column of theirs (default: the paper's own)",
     )
-    time_unit: str = option(
-        "--time-unit",
-        default="",
-        choices=tuple(quantities.TIME_UNITS),
-        help="say every time in this unit (default: in the one that suits it)",
-    )
-    format: str = format_option()
-    output: Path | None = output_option()
-    archive: str | None = archive_option()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

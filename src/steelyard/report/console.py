@@ -120,7 +120,7 @@ def _print(
     for warning in warnings:
         console.print(Text(f"{remarks.text(warning)}.", style="bold yellow"))
     if not results:
-        console.print(Text(_of_no_answer(evaluation), style="bold"))
+        console.print(Text(answers.without_comparison(evaluation), style="bold"))
         if care:
             console.print(Text(care.last))
     for answer in results:
@@ -150,18 +150,6 @@ def _print_shown(console: Console, shown: _Shown) -> None:
     for sentence in shown.after:
         console.print(Text(f"  {sentence}"))
     console.print()
-
-
-def _of_no_answer(evaluation: Evaluation) -> str:
-    if not evaluation.others and evaluation.server_loads:
-        return "\n".join(loads.answers(evaluation.server_loads))
-    if not evaluation.others and not evaluation.went_well:
-        return f"Nothing is known of {evaluation.baseline}: none of {number_of(evaluation.trials, 'trial')} succeeded."
-    if not evaluation.others:
-        only = f"Only {evaluation.baseline} was measured: there is nothing to compare it with."
-        return f"{wording.gained(evaluation.gains, evaluation.baseline)} {only}".strip()
-    trials = number_of(evaluation.trials, "trial")
-    return f"{trials} on {evaluation.baseline}: too little to compare anything with it"
 
 
 def _print_answer(console: Console, answer: Answer, length: _Length) -> None:
@@ -305,36 +293,16 @@ def _latencies(evaluation: Evaluation) -> Table:
 
 
 def _server_loads(evaluation: Evaluation) -> Iterable[_Shown]:
-    """What loads on servers saw of them: what was served, and how it was waited for."""
-    found = list(zip(loads.levels(evaluation.server_loads), evaluation.server_loads, strict=True))
-    if not found:
-        return
-    shares = [f"{100 * share:g} %" for share in found[0][1].latency_ns]
-    of_several = ("system",) if evaluation.others else ()
-    last = ("failed", "server's processor time")
-    served = _load_table("Loads on servers", of_several, *loads.SERVED, *shares, *last)
-    waited = _load_table("What connections they needed, and how they waited", of_several, *loads.WAITED)
-    objects = _load_table("Objects that users asked for", of_several, *loads.OBJECTS, *shares, "failed")
-    for level, one in found:
-        place = (level, *([one.system] if of_several else []))
-        served.add_row(*place, *loads.served(one))
-        waited.add_row(*place, *loads.waited(one))
-        if one.objects:
-            objects.add_row(*place, *loads.objects(one.objects))
-    yield _Shown(served, (loads.OF_SERVED, loads.checked(evaluation.server_loads)), rows_most=math.inf)
-    if objects.row_count:
-        after = (loads.OF_OBJECTS, *loads.contents(evaluation.server_loads))
-        yield _Shown(objects, after, rows_most=math.inf)
-    yield _Shown(waited, (loads.OF_WAITED,), rows_most=math.inf)
-
-
-def _load_table(title: str, places: Sequence[str], *headings: str) -> Table:
-    table = _table(title)
-    for heading in ("load", *places):
-        table.add_column(heading, overflow="fold")
-    for heading in headings:
-        table.add_column(heading, justify="right")
-    return table
+    """What loads on servers saw of them."""
+    for one in loads.tables(evaluation.server_loads, of_several=bool(evaluation.others)):
+        table = _table(one.title)
+        for name in one.names:
+            table.add_column(name, overflow="fold")
+        for heading in one.headings:
+            table.add_column(heading, justify="right")
+        for row in one.rows:
+            table.add_row(*map(Text, row))
+        yield _Shown(table, one.after, rows_most=math.inf)
 
 
 def _reference_means(evaluation: Evaluation) -> Iterable[Table]:

@@ -2,14 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 
-from steelyard.analysis.model import Comparison, Evaluation
+from steelyard.analysis.model import Comparison, Evaluation, Level
 from steelyard.report import answers
-from steelyard.words import wording
+from steelyard.words import loads, remarks, wording
 
 
 def print_evaluation(found: Evaluation) -> None:
-    """Prints for each system the answer in words, then a table of its metrics with a verdict."""
-    lines: list[str] = []
+    """Prints for each system the answer in words, then a table of its metrics with a verdict; of one system
+    alone its values."""
+    lines: list[str] = [] if answers.all_of(found) else _without_comparison(found)
     for answer in answers.all_of(found):
         heading, *more = answer.sentence.splitlines()
         ours = [
@@ -23,6 +24,24 @@ def print_evaluation(found: Evaluation) -> None:
             ("metric", found.baseline, answer.system, "ratio", "interval", "verdict"), map(_row, ours)
         )
     print("\n".join(lines))
+
+
+def _without_comparison(found: Evaluation) -> list[str]:
+    lines = [f"**{cell(line)}**  " for line in answers.without_comparison(found).splitlines()] + [""]
+    lines += [f"{cell(remarks.text(one))}.  " for one in loads.warnings(found.remarks)]
+    shown = loads.tables(found.server_loads, of_several=bool(found.others))
+    for one in shown:
+        lines += [f"{cell(one.title)}:", "", *table((*one.names, *one.headings), one.rows)]
+    return (
+        lines
+        if shown
+        else lines + table(("metric", "system", "value", "interval"), map(_level, found.levels))
+    )
+
+
+def _level(one: Level) -> Sequence[str]:
+    value, between = wording.value(one.value.value, one.unit), wording.value_interval(one.value, one.unit)
+    return wording.label(one.cell, one.metric), one.system, value, between
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

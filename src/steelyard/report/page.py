@@ -18,7 +18,7 @@ from steelyard.report import answers, sentences, template
 from steelyard.report.answers import Answer
 from steelyard.statistics import verdict
 from steelyard.statistics.signed_rank import Estimate
-from steelyard.words import care, notes, phrases, remarks, wording
+from steelyard.words import care, loads, notes, phrases, remarks, wording
 
 _FOLDED_FROM = 150  # with more comparisons than this the page begins with its parts folded
 _LABEL_MOST = 46  # letters beside the findings' plot
@@ -80,6 +80,7 @@ SECTIONS = (
     _Section("published", "Published tables"),
     _Section("gains", "Gains"),
     _Section("machine", "The machine"),
+    _Section("loads", "Loads on servers"),
     _Section("levels", "Values"),
     _Section("ratios", "Every metric"),
     _Section("table", "Table"),
@@ -91,7 +92,7 @@ SECTIONS = (
     _Section("method", "How it was measured"),
 )
 _FIRST_OF_A_PAPER = ("processes", "figures", "published", "indices")
-_FIRST_WITHOUT_ANSWERS = ("gains",)
+_FIRST_WITHOUT_ANSWERS = ("loads", "gains")
 
 
 def _in_order(*, has_tables: bool, has_answers: bool) -> list[_Section]:
@@ -117,6 +118,7 @@ def _names(evaluation: Evaluation) -> dict[str, Any]:
     rows = [_row(one) for members in groups.values() for one in members]
     means = [_mean_row(one) for one in _whole_first(evaluation.indices)]
     others = list(evaluation.others)
+    warnings = () if others else loads.warnings(evaluation.remarks)
     return {
         "evaluation": evaluation,
         "header": header,
@@ -130,14 +132,16 @@ def _names(evaluation: Evaluation) -> dict[str, Any]:
         "answers": answers_shown,
         "care": answers.care_of(evaluation),
         "state": care.facts(evaluation.state),
-        "notes": notes.of(evaluation),
+        "notes": notes.of(evaluation, without=warnings),
+        "warnings": warnings,
+        "without_comparison": answers.without_comparison(evaluation),
+        "load_tables": loads.tables(evaluation.server_loads, of_several=bool(others)),
         "of_monitors": notes.of_monitors(evaluation),
         "tallies": sentences.tallies(evaluation.comparisons),
         "found_verdicts": {row.verdict for row in findings},
         "explained": _EXPLAINED,
         "groups": groups,
         "gains": _gains(evaluation.gains),
-        "gained": wording.gained(evaluation.gains, evaluation.baseline),
         "processes": processes,
         "alone": turns_and_alone.worth_a_word(evaluation.alone),
         "said_of_alone": wording.alone,

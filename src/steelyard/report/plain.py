@@ -201,14 +201,21 @@ _COLUMNS = (
     "blocks",
     "boots",
 )
+_COLUMNS_OF_VALUES = ("cell", "metric", "unit", "direction", "system")
 _ESTIMATES = ("baseline_value", "value", "ratio")
 
 
 def print_csv(evaluation: Evaluation) -> None:
-    """A comparison a row; an estimate has the columns NAME, NAME_low, NAME_high, NAME_level."""
+    """A comparison a row, or of one system alone a value a row; an estimate has the columns NAME, NAME_low,
+    NAME_high, NAME_level."""
     writer = csv.writer(sys.stdout)
-    bounds = [f"{name}{part}" for name in _ESTIMATES for part in ("", "_low", "_high", "_level")]
-    writer.writerow([*_COLUMNS, *bounds, "flags", "why"])
+    if not evaluation.others:
+        writer.writerow([*_COLUMNS_OF_VALUES, *_bounds("value")])
+        for level in evaluation.levels:
+            values = (getattr(level, name) for name in _COLUMNS_OF_VALUES)
+            writer.writerow(map(text.cell, (*values, *_of_estimate(level.value))))
+        return
+    writer.writerow([*_COLUMNS, *(bound for name in _ESTIMATES for bound in _bounds(name)), "flags", "why"])
     for one in evaluation.comparisons:
         values = (getattr(one, name) for name in _COLUMNS)
         row = [*values, *_parts(one), "; ".join(remarks.texts(one.remarks)), wording.why(one)]
@@ -217,8 +224,14 @@ def print_csv(evaluation: Evaluation) -> None:
 
 def _parts(one: Comparison) -> Iterable[float | None]:
     for name in _ESTIMATES:
-        estimate: Estimate | None = getattr(one, name)
-        if estimate is None:
-            yield from (None, None, None, None)
-        else:
-            yield from (estimate.value, estimate.low, estimate.high, estimate.level)
+        yield from _of_estimate(getattr(one, name))
+
+
+def _bounds(name: str) -> Sequence[str]:
+    return [f"{name}{part}" for part in ("", "_low", "_high", "_level")]
+
+
+def _of_estimate(estimate: Estimate | None) -> Sequence[float | None]:
+    if estimate is None:
+        return (None, None, None, None)
+    return (estimate.value, estimate.low, estimate.high, estimate.level)

@@ -3,5 +3,5 @@
 `bundled/` holds the studies that come with Steelyard.
 
 Each module imports only from earlier ones: bounds, sent, tool, model, presentation,
-system_definition, study_file, own_work, turns, plan.
+system_definition, study_file, own_work, server_load, turns, plan.
 """

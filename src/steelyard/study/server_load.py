@@ -21,6 +21,7 @@ COMMAND_S = 1.0  # what the command takes besides
 STEPS, STEPS_LEAST = 7, 4  # of a search: the last of seven halves a range of 3 %, that of four one of 24 %
 _STEP_PARTS = 1.5  # of a step's length: it settles for a quarter, and may go on for another
 _CAPACITY_STEPS = 1  # of a search, by clients that ask as fast as they can
+_SPARE_STEPS = 2  # of a search, for rates that are tried again because the load generator was late
 
 Parameters = Mapping[str, int | str]
 
@@ -42,7 +43,7 @@ class WantedLoad:
     @property
     def least_s(self) -> float:
         """The least time in which all of it fits."""
-        steps = (STEPS_LEAST + _CAPACITY_STEPS) if self.workload == SATURATION else 1
+        steps = (STEPS_LEAST + _CAPACITY_STEPS + _SPARE_STEPS) if self.workload == SATURATION else 1
         return COMMAND_S + self._count * (steps * TRIAL_LEAST_S + BESIDES_S)
 
     @property
@@ -57,11 +58,11 @@ class WantedLoad:
                 "warm_ms": round(1e3 * trial_s * WARM_SHARE),
                 "window_ms": round(1e3 * trial_s * (1 - WARM_SHARE)),
             }
-        fits = int(trial_s / TRIAL_LEAST_S) - _CAPACITY_STEPS
+        fits = int(trial_s / TRIAL_LEAST_S) - _CAPACITY_STEPS - _SPARE_STEPS
         steps = min(STEPS, max(STEPS_LEAST, fits))
         return {
             "steps": steps,
-            "step_ms": round(1e3 * trial_s / (steps + _CAPACITY_STEPS) / _STEP_PARTS),
+            "step_ms": round(1e3 * trial_s / (steps + _CAPACITY_STEPS + _SPARE_STEPS) / _STEP_PARTS),
         }
 
 
@@ -79,7 +80,7 @@ def text_of(load: WantedLoad) -> str:
         "data_file": server.data_file,
         "process": server.process,
     }
-    trial = {"operations": 1, "batches": 1, "warmup_ns": 0, **load.lengths(), **load.settings}
+    trial = {**load.lengths(), **load.settings}
     workload = {
         "name": load.workload,
         "server": [server.url],
@@ -102,9 +103,19 @@ def text_of(load: WantedLoad) -> str:
         f"title = {_toml(f'a load on {server.url}')}",
         f"systems = {_toml(list(load.systems))}",
     ]
-    for heading, keys in parts:
+    for heading, keys in (*parts, *_figures(load)):
         lines += [heading, *(f"{key} = {_toml(value)}" for key, value in keys.items() if value is not None)]
     return "\n".join(lines) + "\n"
+
+
+def _figures(load: WantedLoad) -> Sequence[tuple[str, Mapping[str, object]]]:
+    """What a page draws over several levels."""
+    if len(load.levels) < 2:
+        return ()
+    shared = {"kind": "lines", "workloads": [load.workload], "over": load.over}
+    served = {"name": "served", "title": "Requests a second", "metric": "time", "rate": True}
+    waited = {"name": "waited", "title": "What 99 of 100 requests do not exceed", "metric": "latency_99"}
+    return (("[[figure]]", served | shared), ("[[figure]]", waited | shared))
 
 
 def _digest(path: str | None) -> list[str]:

@@ -201,7 +201,7 @@ def _design(part: Reader) -> Design:
     part.truth("scales", False)  # studies of earlier versions have it, and it means nothing any more
     looks = part.wholes("looks", (usual.blocks,))  # so have they these, of which the last is the most blocks
     design = Design(
-        blocks=part.whole("blocks", max(1, looks[-1]), 1, bounds.BLOCKS_MOST),
+        blocks=part.whole("blocks", max(2, looks[-1]), 1, bounds.BLOCKS_MOST),
         blocks_per_boot=part.whole("blocks_per_boot", usual.blocks_per_boot, 1, bounds.BLOCKS_MOST),
         budget_s=_seconds(part, "budget", usual.budget_s, bounds.budget_ns),
         trial_limit_s=_seconds(part, "trial_limit", usual.trial_limit_s, bounds.trial_limit_ns),

@@ -1,6 +1,7 @@
 """Says what loads on servers saw: an answer in a sentence, a row a level."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from steelyard.analysis.model import ObjectLoad, ServerLoad
 from steelyard.analysis.remarks import Reconnected, Remark, RequestsFailed, StoodStill
@@ -117,22 +118,76 @@ def _server(one: ServerLoad) -> str:
     return str(dict(one.parameters).get("server", "the server"))
 
 
-SERVED = ("requests/s", "bytes/s")
-WAITED = ("connections", "for requests", "connecting", "longest wait", "no answer")
-OF_SERVED = (
+@dataclass(frozen=True, slots=True)
+class LoadTable:
+    """A table of loads: a row a level and system. The first columns name them, the others are figures."""
+
+    title: str
+    names: tuple[str, ...]
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    after: tuple[str, ...]  # sentences
+
+    @property
+    def marked_headings(self) -> list[str]:
+        """The headings, those of figures with a mark."""
+        return [*self.names, *(f"#{heading}" for heading in self.headings)]
+
+
+_OF_SERVED = (
     "Rates are medians over trials. Latency at each quantile of all requests together, from the moment when "
     "a request was due to the last byte of its answer."
 )
-OF_WAITED = (
+_OF_OBJECTS = (
+    "Objects are files with those embedded in them; offered is what the users would ask for if the server "
+    "took no time. Latency at each quantile of all objects together, while files of them were under way."
+)
+_OF_WAITED = (
     "Connections opened, warm-up included, and the mean time of opening one, which is in the latencies. The "
     "longest wait for an answer. The share of the time in which requests waited and none was answered, in "
     "pauses longer than 10 ms and ten times the median latency."
 )
 
 
-def served(one: ServerLoad) -> tuple[str, ...]:
-    """The cells of SERVED, then the latencies, the failed requests and the server's processor time."""
+def tables(loads: Sequence[ServerLoad], *, of_several: bool) -> tuple[LoadTable, ...]:
+    """What loads saw of servers: what was served, what users saw of objects, and how it was waited for.
+    `of_several` systems, which are then named."""
+    if not loads:
+        return ()
+    names = ("load", "system") if of_several else ("load",)
+    places = [(level, one.system)[: len(names)] for level, one in zip(levels(loads), loads, strict=True)]
+    known = [(place, one, one.objects) for place, one in zip(places, loads, strict=True)]
+    shares = tuple(f"{100 * share:g} %" for share in loads[0].latency_ns)
+    objects = tuple((*place, *_objects(seen)) for place, _, seen in known if seen)
+    found = (
+        LoadTable(
+            "Loads on servers",
+            names,
+            ("trials", "requests/s", "bytes/s", *shares, "failed", "server's processor time"),
+            tuple((*place, *_served(one)) for place, one, _ in known),
+            (_OF_SERVED, _checked(loads)),
+        ),
+        LoadTable(
+            "Objects that users asked for",
+            names,
+            ("objects/s", "of offered", *shares, "failed"),
+            objects,
+            (_OF_OBJECTS, *_contents(loads)),
+        ),
+        LoadTable(
+            "What connections they needed, and how they waited",
+            names,
+            ("connections", "for requests", "connecting", "longest wait", "no answer"),
+            tuple((*place, *_waited(one)) for place, one, _ in known),
+            (_OF_WAITED,),
+        ),
+    )
+    return tuple(one for one in found if one.rows)
+
+
+def _served(one: ServerLoad) -> tuple[str, ...]:
     return (
+        f"{one.trials:,}",
         _with(one.rate, digits),
         size_bytes(one.bytes_rate),
         *(time_ns(latency.value) for latency in one.latency_ns.values()),
@@ -141,8 +196,16 @@ def served(one: ServerLoad) -> tuple[str, ...]:
     )
 
 
-def waited(one: ServerLoad) -> tuple[str, ...]:
-    """The cells of WAITED."""
+def _objects(one: ObjectLoad) -> tuple[str, ...]:
+    return (
+        _with(one.rate, digits),
+        percent(one.rate.value / one.offered),
+        *(time_ns(latency.value) for latency in one.latency_ns.values()),
+        f"{one.failed:,}",
+    )
+
+
+def _waited(one: ServerLoad) -> tuple[str, ...]:
     return (
         f"{one.connections:,}",
         f"{one.requests:,}",
@@ -152,30 +215,12 @@ def waited(one: ServerLoad) -> tuple[str, ...]:
     )
 
 
-OBJECTS = ("objects/s", "of offered")
-OF_OBJECTS = (
-    "Objects are files with those embedded in them; offered is what the users would ask for if the server "
-    "took no time. Latency at each quantile of all objects together, while files of them were under way."
-)
-
-
-def objects(one: ObjectLoad) -> tuple[str, ...]:
-    """The cells of OBJECTS, then the latencies, and the objects that failed."""
-    return (
-        _with(one.rate, digits),
-        percent(one.rate.value / one.offered),
-        *(time_ns(latency.value) for latency in one.latency_ns.values()),
-        f"{one.failed:,}",
-    )
-
-
-def checked(loads: Sequence[ServerLoad]) -> str:
-    """How many bodies were compared."""
+def _checked(loads: Sequence[ServerLoad]) -> str:
     bodies = number_of(sum(one.verified for one in loads), "body was", "bodies were")
     return f"{bodies} compared to the last byte."
 
 
-def contents(loads: Sequence[ServerLoad]) -> tuple[str, ...]:
+def _contents(loads: Sequence[ServerLoad]) -> tuple[str, ...]:
     """A sentence for each file set that users asked for."""
     digests = dict.fromkeys(one.objects.content_sha256 for one in loads if one.objects)
     return tuple(f"File set and references: SHA-256 {digest}." for digest in digests)

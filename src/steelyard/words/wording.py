@@ -64,14 +64,20 @@ def value(number: float, unit: str) -> str:
         return time_ns(number)
     if unit == "MB/s":
         return f"{digits(number / 1000)} GB/s" if number >= 999.5 else f"{digits(number)} MB/s"
-    if unit.partition(" ")[0] in _SHORT or unit in ("", "/s", "%"):
-        return f"{factor(number)} {_SHORT.get(unit.partition(' ')[0], unit)}".rstrip()
-    return f"{count(number)} {unit}"
+    if _is_noun(unit):
+        return f"{count(number)} {unit}"
+    return f"{factor(number)} {_SHORT.get(unit.partition(' ')[0], unit)}".rstrip()
+
+
+def _is_noun(unit: str) -> bool:
+    """Whether the unit is words, which are said once, beside the value."""
+    return not (unit.startswith("ns") or unit.partition(" ")[0] in _SHORT or unit in ("MB/s", "", "/s", "%"))
 
 
 def value_interval(estimate: Estimate, unit: str) -> str:
     """The interval of a value in brackets, or words that say that there is none, or that it says nothing."""
-    return interval_of(estimate.low, estimate.high, lambda bound: value(bound, unit), none="no interval")
+    say = count if _is_noun(unit) else lambda bound: value(bound, unit)
+    return interval_of(estimate.low, estimate.high, say, none="no interval")
 
 
 def quantity(number: float, unit: str) -> str:

@@ -20,7 +20,7 @@ from steelyard.report.answers.model import Answer as Answer
 from steelyard.report.answers.model import Finding as Finding
 from steelyard.report.answers.model import Open as Open
 from steelyard.report.answers.model import Same as Same
-from steelyard.words import care, wording
+from steelyard.words import care, loads, wording
 from steelyard.words.care import Care
 
 LINES = 11  # findings of one system, where there is one; fewer of each where there are several
@@ -33,6 +33,19 @@ def all_of(evaluation: Evaluation) -> tuple[Answer, ...]:
     lines = max(_LINES_LEAST, LINES // max(1, len(compared)))
     said = tuple(_answer(one, lines, is_first=one is compared[0]) for one in compared)
     return tuple(replace(one, care=care_of(evaluation)) if one is said[0] else one for one in said)
+
+
+def without_comparison(evaluation: Evaluation) -> str:
+    """What there is to say where nothing was compared: lines."""
+    trials = words.number_of(evaluation.trials, "trial")
+    if evaluation.others:
+        return f"{trials} on {evaluation.baseline}: too little to compare anything with it."
+    if not evaluation.went_well:
+        return f"Nothing is known of {evaluation.baseline}: none of {trials} succeeded."
+    if evaluation.server_loads:
+        return "\n".join(loads.answers(evaluation.server_loads))
+    only = f"Only {evaluation.baseline} was measured: there is nothing to compare it with."
+    return f"{wording.gained(evaluation.gains, evaluation.baseline)} {only}".strip()
 
 
 def care_of(evaluation: Evaluation) -> Care | None:
