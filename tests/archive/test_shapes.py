@@ -7,7 +7,6 @@ from typing import Annotated, Any, NotRequired, TypedDict, get_args, get_origin
 import pytest
 
 from steelyard import shapes
-from steelyard.load import client
 from steelyard.shapes import Length, Name, OneOf, Range, Told, Wrong, checker
 from steelyard.systems import protocol
 from steelyard.watch import model
@@ -143,7 +142,6 @@ def _within(kind: Any, where: str) -> Iterator[tuple[str, Any, tuple[Any, ...]]]
             for name, one in known.items()
         ),
         *((kind.__name__, kind) for kind in (model.Head, model.Call, model.Window, model.Probe)),
-        *((kind.__name__, kind) for kind in (client._Load, client._Histogram, client._Surge)),
     ],
 )
 def test_every_list_that_another_program_tells_has_a_bound(where: str, kind: Any) -> None:

@@ -45,10 +45,11 @@ class Conversation:
         return parser.outcome(1, began=1.0, before=self.before, after=self.after)
 
 
-def conversation(cell: Cell, directory: Path) -> Conversation:
+def conversation(cell: Cell, directory: Path, *, server: str = "") -> Conversation:
+    """A trial of the cell; on the server of that description, where it needs one."""
     catalogue = built.catalogue()
     trial = Trial(0, 0, "a", cell, pad=7, seed=1)
-    wanted = synthetic.plan().settings(trial)
+    wanted = synthetic.plan().settings(trial) | ({"server": server} if server else {})
     workload = catalogue.find(cell.workload)
     initial = {one.name: one.initial for one in (*catalogue.parameters, *workload.parameters)}
     before = ClockReading(time.monotonic_ns(), time.monotonic_ns(), 1000)

@@ -106,6 +106,18 @@ MIB = b"x" * (1 << 20)
 DEEP = b'{"record":"samples","copy":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
 WIDE = b'{"record":"samples","copy":' + b"[]," * 1_000_000 + b"0}"
 
+# What a load's record holds.
+LOAD: Record = {
+    "record": "load", "copy": 0, "window_ns": 10**9, "elapsed_ns": 10**9, "body_fixed": True,
+    **dict.fromkeys(("answers", "requests", "started"), 10),
+    **dict.fromkeys(
+        ("bytes", "waited", "unsent", "connections", "connecting_ns", "closed", "resent", "longest_ns",
+         "silent_ns", "stalled_ns", "late_ns", "client_ns", "busiest_ns", "verified", "objects",
+         "objects_failed", "objects_lost"), 0),
+    **dict.fromkeys(("content_sha256", "limit_ns", "share_permille", "steps", "malformed")),
+    "failures": {}, "own_limits": {},
+}  # fmt: skip
+
 LIES: dict[str, Lie] = {
     # What a duration may be.
     "float": _durations(1.5),
@@ -248,6 +260,12 @@ LIES: dict[str, Lie] = {
         _before("end", b'{"record":"printed","copy":0,"part":0,"text":"' + b"x" * 262145 + b'"}'),
         r"'printed' .* at most 262144 characters",
     ),
+    "a load of a workload that loads nothing": Lie(
+        _before("end", line(LOAD)), "it sent 'load' in a trial that loads no server for a while"
+    ),
+    "a search of a workload that loads nothing": Lie(
+        _before("end", line(LOAD | {"steps": {"held": 4}})), "it sent 'load' in a trial that loads no server"
+    ),
     "a histogram of nothing": Lie(
         _before("end", b'{"record":"histogram","copy":0,"metric":"latency","values_ns":[1],"counts":[0]}'),
         r"'histogram' .* counts\[0\] is 0",
@@ -364,7 +382,7 @@ def _less(metric: str, *others: str) -> Spoil:
 
 
 # What contradicts other records, or what was asked: by the workload whose right records are spoilt. Those of
-# web_requests tell of 200 requests, and of 100 ns to 1 ms each.
+# web_requests tell of 200 requests, and of 100 ns to 1 ms each; of web_load, of a window of 100 ms.
 RELATIONS: dict[str, dict[str, Lie]] = {
     "web_requests": {
         "more requests than were made": Lie(
@@ -397,6 +415,55 @@ RELATIONS: dict[str, dict[str, Lie]] = {
         "2^62 blocks": Lie(_changed("usage", blocks_written=1 << 62), "blocks_written is .* in this time"),
         "a signal that ended what ended well": Lie(_changed("end", signal=9), "signal is 9, .* null"),
         "another code than began": Lie(_changed("samples", code_sha256="0" * 64), "code_sha256 .* 'begin'"),
+    },
+    "web_load": {
+        "another window than asked": _wrong("load", "window_ns", 10**9, "100000000, as asked"),
+        "no window": _wrong("load", "window_ns", 0),
+        "over before its window": _wrong("load", "elapsed_ns", 1, "at least 100000000, its window"),
+        "a load longer than the trial": _wrong("load", "elapsed_ns", 1 << 40, "as its trial took"),
+        "a wait longer than the trial": _wrong("load", "longest_ns", 1 << 40, "as its trial took"),
+        "stalled longer than the trial": _wrong("load", "stalled_ns", 1 << 40, "as its trial took"),
+        "later than the trial": _wrong("load", "late_ns", 1 << 40, "as its trial took"),
+        "silent for longer than the window": _wrong(
+            "load", "silent_ns", 100_000_001, "at most 100000000, its window"
+        ),
+        "a loop busier than all loops": _wrong("load", "busiest_ns", 1 << 40, "of all loops"),
+        "more answers than requests": _wrong("load", "requests", 1, "at least [0-9]+, its parts"),
+        "failures beyond the requests": Lie(
+            _changed("load", failures={"timeout": 1 << 40}), "requests is .* at least [0-9]+, its parts"
+        ),
+        "more bodies compared than answers": _wrong("load", "verified", 1 << 40, "of the answers"),
+        "answers that its time contradicts": Lie(
+            _changed("load", answers=1, verified=0), "answers is 1, .* its time a request, [0-9]+ ns"
+        ),
+        "requests without end": _wrong("load", "requests", 1 << 60, "at most [0-9]+ in this time"),
+        "latencies of more requests": Lie(
+            _scaled("histogram", "counts", 1000), "sum of counts is .* at most [0-9]+, as its load says"
+        ),
+        "a failure of no known kind": _wrong("load", "failures", {"odd": 1}, "any of connect, timeout, "),
+        "1,000 kinds of failures": _wrong("load", "failures", {str(one): 1 for one in range(1000)}),
+        "a failure less than none": Lie(_changed("load", failures={"timeout": -1}), "failures is -1"),
+        "a failure of a text": Lie(_changed("load", failures={"timeout": "1"}), "failures is '1'"),
+        "lacking what is not known": _wrong("load", "own_limits", {"ENOENT": 1}, "any of EMFILE"),
+        "a search that was not asked for": Lie(
+            _changed("load", steps={"held": 4}), "'load' in a trial that loads no server for a while"
+        ),
+        "steps that end as none does": _wrong("load", "steps", {"odd": 1}, "any of held, failures"),
+        "answers -1": _wrong("load", "answers", -1),
+        "bytes 2^80": _wrong("load", "bytes", 1 << 80),
+        "bodies fixed 1": _wrong("load", "body_fixed", 1, "true or false"),
+        "malformed 5": _wrong("load", "malformed", 5, "a text"),
+        "a digest of another length": _wrong("load", "content_sha256", "c0de", "64 hexadecimal digits"),
+        "a load without its window": Lie(_without("load", "window_ns"), "window_ns is missing"),
+        "the load of another copy": _wrong("load", "copy", 1, "less than 1"),
+        "the load twice": Lie(_each_twice("load"), "its record 'load' of copy 0 came twice"),
+        "latencies without the load": Lie(_dropped("load"), "'histogram' cannot be right|no record 'load'"),
+    },
+    "web_saturation": {
+        "another step than asked": _wrong("load", "window_ns", 10**9, "200000000, as asked"),
+        "a load that is no search": Lie(_changed("load", steps=None), "'load' in a trial that loads no"),
+        "a search of no steps": Lie(_changed("load", steps={}), "'load' in a trial that loads no server"),
+        "silent for longer than a step": _wrong("load", "silent_ns", 1 << 40, "at most 200000000, its"),
     },
     "tcp_request": {
         "softirq of all and more": _reports("softirq", 1 << 62, "per mille of demand.* at most 1000, which"),

@@ -11,14 +11,18 @@ from typing import Any
 import pytest
 import synthetic
 from conversations import QUICK, Conversation, conversation
+from http_servers import server, whole
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from loads import running
 
 from steelyard import shapes
 from steelyard.analysis import evaluate
 from steelyard.archive import closing, experiments, reading
 from steelyard.archive.journal import Journal
 from steelyard.events import Outcome
+from steelyard.report import console, plain
+from steelyard.running import experiment
 from steelyard.study.model import Cell
 from steelyard.systems import protocol
 from steelyard.systems.protocol import Record, RefusedRequest
@@ -38,11 +42,23 @@ CELLS = (
     Cell("linpack_processes", (("processes", 3), ("iterations", 16))),
     Cell("linpack_limit", (("most", 4),)),
 )
+ONE_WINDOW = (("operations", 1), ("batches", 1), ("warmup_ns", 0), ("warm_ms", 10), ("window_ms", 100))
+LOAD = Cell("web_load", ONE_WINDOW)
 
 
 @pytest.fixture(scope="module")
 def conversations(tmp_path_factory: pytest.TempPathFactory) -> list[Conversation]:
     return [conversation(cell, tmp_path_factory.mktemp("agent")) for cell in CELLS]
+
+
+@pytest.fixture(scope="module")
+def load(tmp_path_factory: pytest.TempPathFactory) -> Conversation:
+    with server(whole) as port:
+        for _ in range(20):  # a busy host may let nobody run for the whole of a window
+            found = conversation(LOAD, tmp_path_factory.mktemp("agent"), server=running(port))
+            if found.outcome(found.said).status == "ok":
+                break
+    return found
 
 
 # What may stand where a right value stood: near it, at the bounds of what is allowed, or anything.
@@ -241,8 +257,56 @@ def test_whatever_is_said_a_trial_is_refused_or_kept_as_it_was_told(
     assert evaluate.of(found).blocks == len({one.trial.block for one in accepted})
 
 
-def _archived(outcomes: Sequence[Outcome], directory: Path) -> experiments.StoredExperiment:
-    made = replace(synthetic.plan(), cells=CELLS)
+def test_a_changed_load_is_refused_or_kept_as_it_was_told(
+    load: Conversation, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    accepted: list[Outcome] = []
+
+    @often
+    @given(st.data())
+    def refused_or_accepted(data: st.DataObject) -> None:
+        changed = [
+            data.draw(_changed(json.loads(line))) if line.startswith(b'{"record":"load"') else line
+            for line in load.said
+        ]
+        try:
+            outcome = load.outcome(changed)
+        except RefusedRequest as refusal:
+            _is_a_sentence(refusal)
+        else:
+            block, system = len(accepted) // 2, "ab"[len(accepted) % 2]
+            accepted.append(replace(outcome, trial=replace(outcome.trial, block=block, system=system)))
+
+    refused_or_accepted()
+
+    assert len(accepted) > 10
+    found = _archived(accepted, tmp_path, (LOAD,))
+    with reading.connect(found) as connection:
+        kept = connection.execute("SELECT loads FROM trials ORDER BY trial").fetchall()
+    assert [[_counts_read(each) for each in one or ()] for (one,) in kept] == [
+        [asdict(each) for each in one.loads or ()] for one in accepted
+    ]
+    found.header["workloads"].update(experiment.workloads_known())
+    evaluation = evaluate.of(found)
+    assert [one.trials for one in evaluation.server_loads] == [
+        sum(bool(one.loads) for one in accepted if one.trial.system == system) for system in "ab"
+    ]
+    plain.print_json(evaluation)
+    assert json.loads(capsys.readouterr().out)["server_loads"]
+    console.print_evaluation(evaluation, tables=(), everything=True)
+    assert "Loads on servers" in capsys.readouterr().out
+
+
+def _counts_read(load: dict[str, Any]) -> dict[str, Any]:
+    """Counts by kind are JSON in the archive's tables."""
+    counts = {key: json.loads(load[key]) for key in ("steps", "failures", "own_limits") if load[key]}
+    return load | counts
+
+
+def _archived(
+    outcomes: Sequence[Outcome], directory: Path, cells: Sequence[Cell] = CELLS
+) -> experiments.StoredExperiment:
+    made = replace(synthetic.plan(), cells=tuple(cells))
     found = synthetic.new(directory, made)
     journal = Journal(found.path)
     for system in made.systems:

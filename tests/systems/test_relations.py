@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 import trial_records
 from conversations import QUICK, Conversation, conversation
+from http_servers import server, whole
 from lies import RELATIONS
+from loads import running
 from synthetic import plan
 from trial_records import Record
 
@@ -27,6 +29,14 @@ CELLS = {
     "linpack_processes": Cell("linpack_processes", (("processes", 3), ("iterations", 16))),
     "memory_read": Cell("memory_read", (*QUICK, ("from", 4096), ("to", 16384))),
     "linpack_limit": Cell("linpack_limit", (("most", 4),)),
+}
+ONE_WINDOW = (("operations", 1), ("batches", 1), ("warmup_ns", 0), ("clients", 2))
+ON_A_SERVER = {
+    "web_load": Cell("web_load", (*ONE_WINDOW, ("warm_ms", 10), ("window_ms", 100))),
+    "web_saturation": Cell(
+        "web_saturation",
+        (*ONE_WINDOW, ("steps", 4), ("step_ms", 200), ("limit_us", 600_000_000), ("share_permille", 1)),
+    ),
 }
 MILLISECOND = 1_000_000
 REPORTED = {"server": 20_000, "client": 10_000, "latency_50": 1030, "latency_90": 1039, "latency_99": 1 << 20,
@@ -87,7 +97,18 @@ def right(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Conversation]:
         if {"demand", "rest"} <= metrics_of(found["tcp_request"]):
             break
         found["tcp_request"] = conversation(CELLS["tcp_request"], tmp_path_factory.mktemp("agent"))
-    return found | {"web_requests": _of_a_server()}
+    return found | {"web_requests": _of_a_server()} | _on_a_server(tmp_path_factory)
+
+
+def _on_a_server(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Conversation]:
+    found = {}
+    with server(whole) as port:
+        for name, cell in ON_A_SERVER.items():
+            for _ in range(20):  # a busy host may let nobody run for the whole of a window
+                found[name] = conversation(cell, tmp_path_factory.mktemp("agent"), server=running(port))
+                if b'"status":"ok"' in found[name].said[-1]:
+                    break
+    return found
 
 
 @pytest.mark.program
