@@ -90,6 +90,14 @@ WORK, SETUP = "work", "setup"
 OF_SERVER = "server "
 
 
+def _counted(number: Check, kind: str, count: object) -> int:
+    try:
+        counted: int = number(count)
+    except Wrong as wrong:
+        raise wrong.at(kind) from None
+    return counted
+
+
 def _counts_of(kinds: tuple[str, ...]) -> Check:
     """A number for each kind that occurred."""
     number = checker(Positive, told=True)
@@ -97,7 +105,7 @@ def _counts_of(kinds: tuple[str, ...]) -> Check:
     def check(value: object) -> dict[str, int]:
         if not isinstance(value, dict) or value.keys() - set(kinds):
             raise Wrong(value, f"an object with a number for any of {', '.join(kinds)}")
-        return {kind: number(count) for kind, count in value.items()}
+        return {kind: _counted(number, kind, count) for kind, count in value.items()}
 
     return check
 

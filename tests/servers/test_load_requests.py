@@ -111,7 +111,7 @@ def test_the_command_s_request_comes_to_the_server_to_the_byte(
     [
         (["--header", "no colon"], "a header such as 'Accept: text/html', in one line"),
         (["--header", "A: b\r\nC: d"], "a header such as"),
-        (["--header", "A: " + "b" * 8000], "headers is ['A: bbbb"),
+        (["--header", "A: " + "b" * 8000], "in one line of at most 4,000 characters"),
         (["--header", "A: " + "b" * 3990, "--header", "B: " + "b" * 3990], "more than 6,000 bytes"),
         (["--method", "GET /"], "an HTTP method, such as POST"),
         (["--data", "@/nowhere/at/all"], "No such file or directory"),

@@ -137,7 +137,7 @@ def test_levels_may_be_of_users_and_a_search_has_its_limit() -> None:
 def test_several_levels_are_drawn_and_one_is_not(over: str) -> None:
     figures = parsed(wanted(over=over, levels=(1, 16))).figures
 
-    assert [(one.metric, one.over) for one in figures] == [("time", over), ("latency_99", over)]
+    assert [(one.metric, one.over) for one in figures] == [("request", over), ("latency_99", over)]
     assert parsed(wanted(over=over, levels=(16,))).figures == ()
 
 

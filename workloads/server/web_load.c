@@ -3,15 +3,16 @@
  * Measures     what `clients` clients get from a web server in `window_ms`, after `warm_ms` that do
  *              not count: as fast as it answers, with a pause of `think_us` in the mean after each
  *              answer, or at a `rate` whatever the server does. The server is started by the trial,
- *              or runs already (a URL). The metric "time" is the window by the answers: its inverse
- *              is the throughput. Latencies are of single requests, from the moment at which each
- *              was to be sent, those that failed among them. "server" and "client" are processor
- *              time a request; "connections", "connecting", "longest_wait" and "silent" are as in
- *              web_requests. "failed" is the share of requests that failed. The record "load" has
- *              the failures by kind, what the load generator lacked, and what it did not send. With
- *              `user_equivalents` users as in web_users ask instead of clients: "objects" is the
- *              window by the objects that ended, "objects_offered" what it would be if the server
- *              took no time, and object_latency is of objects, while files of them were under way.
+ *              or runs already (a URL). The metric "request" is the window by the answers: its
+ *              inverse is the throughput. Latencies are of single requests, from the moment at
+ *              which each was to be sent, those that failed among them. "server" and "client" are
+ *              processor time a request; "connections", "connecting", "longest_wait" and "silent"
+ *              are as in web_requests. "failed" is the share of requests that failed. The record
+ *              "load" has the failures by kind, what the load generator lacked, and what it did not
+ *              send. With `user_equivalents` users as in web_users ask instead of clients:
+ *              "objects" is the window by the objects that ended, "objects_offered" what it would
+ *              be if the server took no time, and object_latency is of objects, while files of them
+ *              were under way.
  * Leaves out   what web_requests leaves out, where the server is on this machine.
  * Beware       a request that fails is counted and fails no trial, unless none is answered: look at
  *              "failed" before any other figure. A server that answers errors may do so faster than
@@ -170,7 +171,7 @@ static void tell(uint64_t copy, int file)
 }
 
 static const struct phase phases[] = {
-	REPORT_PER("time", load, "request"),
+	REPORT_PER("request", load, "request"),
 	REPORTS_PER(report_server, "request"),
 	WEB_REPORTS(report_connections, "request"),
 	WEB_FIGURE("failed", report_failed, "per million of the requests"),

@@ -6,6 +6,7 @@ from statistics import mean, median
 from steelyard.analysis.remarks import ConnectionsClosed, GaveWay, StoodStill
 
 TIME, CLIENT, SERVER = "time", "client", "server"  # metrics, in ns a request
+BETWEEN = "request"  # the time between two, in ns, of what a load served or held
 # At the lowest rate that a server did not hold: processor time in each second, and a wait in ns.
 BEYOND = BEYOND_SERVER, BEYOND_CLIENT, BEYOND_WAIT = "beyond_server", "beyond_client", "beyond_wait"
 # How late requests left there, where that is why it was not held, in ns; else 0.
@@ -46,7 +47,7 @@ def gave_way(
     system: str, metric: str, server: float | None, client: float | None, wait: float | None
 ) -> GaveWay | None:
     """The facts on the lowest rate that was not held; None if there are none."""
-    if metric != "request" or client is None:
+    if metric != BETWEEN or client is None:
         return None
     return GaveWay(system, server / 1e9 if server else None, client / 1e9, wait or None)
 

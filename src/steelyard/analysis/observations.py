@@ -309,8 +309,9 @@ class Observations:
 
     def busy(self, cell: str, system: str) -> float | None:
         """The share of its time in which the load's generator worked; None where there is none."""
+        time = loads.BETWEEN if self.cells[cell].workload == loads.RECORDED else loads.TIME
         times, clients, beyond = (
-            self._by_block(cell, metric, system) for metric in (loads.TIME, loads.CLIENT, loads.BEYOND_CLIENT)
+            self._by_block(cell, metric, system) for metric in (time, loads.CLIENT, loads.BEYOND_CLIENT)
         )
         loops = int(dict(self.cells[cell].parameters).get("threads", 1))
         return loads.busy(self.cells[cell].workload, loops, times, clients, beyond)

@@ -35,7 +35,7 @@ _LONG_SHARE = 0.01  # of the time: as large as the share of requests beyond that
 _LONG_OF_WINDOW = 0.1  # by a single request
 
 _TAIL, _LATENCY = 0.99, "latency"
-_OFFERED, _BETWEEN = "objects_offered", "request"  # metrics
+_OFFERED = "objects_offered"  # the metric
 
 _Quantiles = Mapping[float, Estimate]
 _Trial = Sequence[Load]  # of each copy
@@ -127,7 +127,7 @@ def _of(
 def _saturation(
     observations: Observations, label: str, system: str, every: Sequence[Load]
 ) -> HighestRate | None:
-    between = observations.median((label, _BETWEEN), system)
+    between = observations.median((label, loads.BETWEEN), system)
     limit_ns, permille = every[0].limit_ns, every[0].share_permille
     if between is None or limit_ns is None or permille is None:
         return None

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
-from steelyard import toml_file
+from steelyard import streams, toml_file
 from steelyard.cli import measuring
 from steelyard.cli.verb import Verb, option, options_of, part
 from steelyard.cli.watch_options import SEED, process
@@ -245,7 +245,15 @@ def _load(options: LoadOptions) -> int:
         )
     how = measuring.Measuring(choice=measuring.Choice(seed=options.seed), watch=False, new=options.new)
     shown = measuring.Reporting(**asdict(options.showing))
-    return measuring.measure(_STUDY, None, how, shown, server_load.text_of(load))
+    status, found = measuring.measured(_STUDY, None, how, shown, server_load.text_of(load))
+    fewest = min((one.trials for one in found.server_loads), default=load.trials)
+    if not status and fewest < load.trials:
+        each = number_of(load.trials, *_TRIALS[load.workload])
+        streams.tell(
+            f"{fewest} of {each} of a level fitted into {duration_text(options.for_ns)}; give a longer --for "
+            "or fewer --trials"
+        )
+    return status
 
 
 def _wanted(options: LoadOptions) -> WantedLoad:

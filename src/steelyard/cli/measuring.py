@@ -239,23 +239,29 @@ def _compare(options: CompareOptions) -> int:
         from steelyard.running import discovery
 
         text = own_work.text_of(discovery.with_figures(work))
-        return measure(own_commands.STUDY, None, options.measuring, options.reporting, text)
+        return _measure(own_commands.STUDY, None, options.measuring, options.reporting, text)
     if len(options.systems) < 2:
         raise UsageError("compare needs at least two systems, such as: steelyard compare native uml")
     if given := own_commands.given(own):
         raise UsageError(f"{given} is for a command of your own: steelyard compare native uml -- COMMAND")
-    return measure(options.study or _STANDARD_STUDY, options.systems, options.measuring, options.reporting)
+    return _measure(options.study or _STANDARD_STUDY, options.systems, options.measuring, options.reporting)
 
 
 def _run(options: RunOptions) -> int:
-    return measure(options.study, options.systems, options.measuring, options.reporting)
+    return _measure(options.study, options.systems, options.measuring, options.reporting)
 
 
-def measure(
+def _measure(
     study: str, systems: tuple[str, ...] | None, measuring: Measuring, reporting: Reporting, text: str = ""
 ) -> int:
+    return measured(study, systems, measuring, reporting, text)[0]
+
+
+def measured(
+    study: str, systems: tuple[str, ...] | None, measuring: Measuring, reporting: Reporting, text: str = ""
+) -> "tuple[int, Evaluation]":
     """Measures what the study asks for, or resumes where the same command stopped; then reports. `text` is
-    the study itself, where it is in no file."""
+    the study itself, where it is in no file. Returns the exit status, and what was found."""
     from steelyard.running import order
     from steelyard.systems import scratch
 
@@ -282,8 +288,8 @@ def measure(
             f"{done.too_short}; what was measured is kept as {done.experiment.name}, and the same command "
             "resumes it with its whole budget"
         )
-        return 0 if evaluation.went_well else UsageError.exit_status
-    return output.INTERRUPTED if done.is_interrupted else status_of(evaluation)
+        return 0 if evaluation.went_well else UsageError.exit_status, evaluation
+    return output.INTERRUPTED if done.is_interrupted else status_of(evaluation), evaluation
 
 
 def carry_out(wanted: "Order", html: Path | None = None) -> "CarriedOut":

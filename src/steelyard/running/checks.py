@@ -19,6 +19,7 @@ from steelyard.systems.protocol import Record, RefusedRequest, cannot_be
 # A system's clock that is this factor faster or slower than the laboratory's is broken. Less than that is
 # kept, and the report says it.
 RATE_MOST = 2
+LOADS = frozenset(("window_ms", "step_ms"))  # parameters of workloads that are a load for a while
 SLACK_NS = 1_000_000  # moments of a system may be out of order by that: its processors may not quite agree
 # What no processor does in a nanosecond; a loop whose body is empty, and unrolled, does some 200.
 _OPERATIONS_MOST, _BYTES_MOST = 10_000, 1_000_000
@@ -188,7 +189,7 @@ def histogram(one: Record) -> None:
 def load(request: Expectation, one: Record) -> None:
     """Check that a load is of the window that was asked for, and that its parts are not more than their
     whole."""
-    window_ns = 1_000_000 * request.number("step_ms" if one["steps"] is not None else "window_ms")
+    window_ns = 1_000_000 * request.number("step_ms" if "step_ms" in request.initial else "window_ms")
     must(one, "window_ns", one["window_ns"] == window_ns, f"{window_ns}, as asked")
     must(one, "elapsed_ns", one["elapsed_ns"] >= window_ns, f"at least {window_ns}, its window")
     must(
@@ -200,6 +201,27 @@ def load(request: Expectation, one: Record) -> None:
     )
     must(one, "verified", one["verified"] <= one["answers"], f"at most {one['answers']}, of the answers")
     must(one, "silent_ns", one["silent_ns"] <= window_ns, f"at most {window_ns}, its window")
+    for key in ("objects", "objects_failed", "objects_lost", "resent", "started"):
+        most = requests + one["resent"] if key == "started" else requests
+        must(one, key, one[key] <= most, f"at most {most}, of the requests")
+    _search(request, one)
+
+
+def _search(request: Expectation, one: Record) -> None:
+    """Check that a load is of the search that was asked for, if it is of one."""
+    is_search = "step_ms" in request.initial
+    asked = {
+        "limit_ns": 1000 * request.number("limit_us") if is_search else None,
+        "share_permille": request.number("share_permille") if is_search else None,
+    }
+    for key, wanted in asked.items():
+        must(one, key, one[key] == wanted, f"{'null' if wanted is None else wanted}, as asked")
+    steps = one["steps"] or {}
+    must(one, "steps", (one["steps"] is not None) == is_search, "those of a search" if is_search else "null")
+    if is_search:
+        number = request.number("steps")
+        is_whole = sum(steps.values()) == number and "held" in steps
+        must(one, "steps", is_whole, f"{number} in all, of which some are held")
 
 
 # A whole trial
@@ -238,7 +260,15 @@ def bounds(request: Expectation, heard: Heard) -> None:
         for key in ("elapsed_ns", "longest_ns", "stalled_ns", "late_ns"):
             must(one, key, one[key] <= heard.trial_ns, f"at most {heard.trial_ns}, as its trial took")
         most = _EVENTS_MOST * heard.trial_ns
-        must(one, "requests", one["requests"] <= most, f"at most {most} in this time")
+        for key in ("requests", "waited", "unsent", "connections", "closed"):
+            must(one, key, one[key] <= most, f"at most {most} in this time")
+        lacked = sum(one["own_limits"].values())
+        must(one, "own_limits", lacked <= most, f"at most {most} in this time")
+        must(one, "bytes", one["bytes"] <= _BYTES_MOST * heard.trial_ns, "less, in such a short trial")
+        most = _PROCESSORS_MOST * heard.trial_ns
+        must(one, "client_ns", one["client_ns"] <= most, f"at most {most}, as the processors had")
+        most = one["connections"] * heard.trial_ns
+        must(one, "connecting_ns", one["connecting_ns"] <= most, f"at most {most}, for its connections")
     for one in heard.of("usage"):
         _used(one, heard)
     for one in heard.of("told"):
@@ -361,6 +391,8 @@ def completeness(request: Expectation, heard: Heard) -> None:
             raise RefusedRequest(f"no record '{kind}' of copy {copy} and metric '{metric}' came")
         if kind == "samples" and came[kind, copy, metric] != came[kind, 0, metrics[0]]:
             raise RefusedRequest(f"'{metric}' was not measured at the same points as '{metrics[0]}'")
+    if LOADS & request.initial.keys() and len(heard.of("load")) != copies:
+        raise RefusedRequest(f"{len(heard.of('load'))} records 'load' of {copies} copies came")
     if request.workload.sweeps is not None:
         _sizes(request, {point for point in came["samples", 0, metrics[0]] if point is not None})
     _lives(request, heard)
@@ -448,8 +480,8 @@ def figures(request: Expectation, heard: Heard) -> None:
             raise cannot_be("samples", f"durations_ns of {found.metric}", found.value, found.allowed)
         _requests(request, heard, one)
     for one in heard.of("load"):
-        time = reported.get(one["copy"], {}).get("time")
-        if time is not None and abs(time * one["answers"] - one["window_ns"]) > one["answers"]:
+        time = reported.get(one["copy"], {}).get("request", 0)
+        if one["steps"] is None and abs(time * one["answers"] - one["window_ns"]) > one["answers"]:
             why = f"its time a request, {time} ns, times its answers: about {one['window_ns']}, its window"
             raise cannot_be("load", "answers", one["answers"], why)
 

@@ -169,7 +169,7 @@ class TrialParser:
 
     def _hear_load(self, record: Record) -> None:
         key, copies = ("load", record["copy"]), self._expected.trial.cell.copies
-        if ("step_ms" if record["steps"] else "window_ms") not in self._expected.initial:
+        if not checks.LOADS & self._expected.initial.keys():
             raise RefusedRequest("it sent 'load' in a trial that loads no server for a while")
         must(record, "copy", record["copy"] < copies, f"less than {copies}")
         if key in self._by_place:

@@ -109,7 +109,10 @@ def of_part(part: Reader) -> Server:
 
 def _within_limits(server: Server, where: str) -> Server:
     if len(server.lines().encode()) > LINES_MOST:
-        raise UsageError(f"{where} has a description of more than {LINES_MOST:,} bytes, which is the limit")
+        advice = "; shorten its headers, or put its data into a file (data_file)" if server.running else ""
+        raise UsageError(
+            f"{where} has a description of more than {LINES_MOST:,} bytes, which is the limit{advice}"
+        )
     return server
 
 

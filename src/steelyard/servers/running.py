@@ -13,6 +13,7 @@ from steelyard.errors import SystemFailed, UsageError, in_words
 from steelyard.shapes import Wrong
 from steelyard.text import quoted
 
+_HEADER_MOST = 4000  # characters
 _CONNECT_S = 3.0  # for each of a name's addresses
 
 
@@ -188,6 +189,8 @@ def method(value: object) -> str:
 def header(value: object) -> str:
     """A header in one line. Raises Wrong."""
     text = str(value)
-    if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[ \t\x21-\x7e]*", text):
-        raise Wrong(value, "a header such as 'Accept: text/html', in one line of printable ASCII")
+    is_one = re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[ \t\x21-\x7e]*", text)
+    if not is_one or len(text) > _HEADER_MOST:
+        allowed = f"of at most {_HEADER_MOST:,} characters of printable ASCII"
+        raise Wrong(value, f"a header such as 'Accept: text/html', in one line {allowed}")
     return text

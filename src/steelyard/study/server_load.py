@@ -113,7 +113,7 @@ def _figures(load: WantedLoad) -> Sequence[tuple[str, Mapping[str, object]]]:
     if len(load.levels) < 2:
         return ()
     shared = {"kind": "lines", "workloads": [load.workload], "over": load.over}
-    served = {"name": "served", "title": "Requests a second", "metric": "time", "rate": True}
+    served = {"name": "served", "title": "Requests a second", "metric": "request", "rate": True}
     waited = {"name": "waited", "title": "What 99 of 100 requests do not exceed", "metric": "latency_99"}
     return (("[[figure]]", served | shared), ("[[figure]]", waited | shared))
 
