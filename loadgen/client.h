@@ -1,8 +1,8 @@
 /* client.h -- what is asked of the load generator, and what it found.
  *
- * The load generator sends HTTP requests to one server: by N clients that each wait for their answer
- * (closed), or at times drawn in advance whatever the server does (open). All times are nanoseconds
- * on CLOCK_MONOTONIC.
+ * The load generator sends HTTP requests to one server: by N clients that each wait for their
+ * answer (closed), or at times drawn in advance whatever the server does (open). All times are
+ * nanoseconds on CLOCK_MONOTONIC.
  */
 #ifndef STEELYARD_CLIENT_H
 #define STEELYARD_CLIENT_H
