@@ -11,20 +11,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from steelyard.allowance import PROCESSORS_MOST
-from steelyard.shapes import (
-    WHOLE_MOST,
-    Check,
-    Digest,
-    KeptAs,
-    Length,
-    Name,
-    OneOf,
-    Range,
-    Record,
-    Told,
-    Wrong,
-    checker,
-)
+from steelyard.shapes import WHOLE_MOST, Digest, KeptAs, Length, Name, OneOf, Range, Record, Told
 from steelyard.study.model import Cell
 from steelyard.study.plan import Trial
 from steelyard.watch.figures import CPU
@@ -53,19 +40,6 @@ STATUSES = ("ok", "failed", "unsupported", "timed out", "killed", SET_ASIDE)
 # As the load program has them.
 COPIES_MOST, BATCHES_MOST, MEMBERS_MOST, MARKS, BUCKETS_MOST = 1024, 10000, 20000, 16, 1728
 
-# How a request fails, and what a load generator lacks for one: an error's name.
-LOAD_FAILURES = (
-    "connect", "timeout", "closed", "malformed", "redirect", "status 4xx", "status 5xx", "status", "length",
-    "body",
-)  # fmt: skip
-LOAD_LIMITS = (
-    "EMFILE", "ENFILE", "EADDRNOTAVAIL", "EADDRINUSE", "EAGAIN", "ENOBUFS", "ENOMEM", "ENOSPC", "EPERM",
-    "EACCES", "ENETUNREACH", "ENETDOWN", "EAFNOSUPPORT", "EPROTONOSUPPORT", "ENOSYS",
-)  # fmt: skip
-
-# How a step of a search for the highest rate ends: held, or what gave way.
-LOAD_STEPS = ("held", "failures", "latency", "unsent", "lacked", "busy", "late")
-
 Natural = Annotated[int, Range(0, 2**64 - 1)]
 Positive = Annotated[int, Range(1, 2**64 - 1)]
 Duration = Annotated[int, Range(0, 2**63 - 1)]
@@ -88,26 +62,6 @@ SPAN = "span_ns"  # among a trial's figures: the time between the marks, on this
 
 WORK, SETUP = "work", "setup"
 OF_SERVER = "server "
-
-
-def _counted(number: Check, kind: str, count: object) -> int:
-    try:
-        counted: int = number(count)
-    except Wrong as wrong:
-        raise wrong.at(kind) from None
-    return counted
-
-
-def _counts_of(kinds: tuple[str, ...]) -> Check:
-    """A number for each kind that occurred."""
-    number = checker(Positive, told=True)
-
-    def check(value: object) -> dict[str, int]:
-        if not isinstance(value, dict) or value.keys() - set(kinds):
-            raise Wrong(value, f"an object with a number for any of {', '.join(kinds)}")
-        return {kind: _counted(number, kind, count) for kind, count in value.items()}
-
-    return check
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +158,14 @@ class Histogram:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadCount:
+    """How many of a load's requests or steps were of one kind."""
+
+    kind: str
+    number: Positive
+
+
+@dataclass(frozen=True, slots=True)
 class Load:
     """What one copy's load on a server saw in its window, and in the whole load where that is said. Times are
     ns."""
@@ -236,11 +198,9 @@ class Load:
     # Of a search for the highest rate that is held; the rest is of that rate.
     limit_ns: Natural | None  # that a request could take,
     share_permille: Natural | None  # and the share of those that had to take no longer
-    steps: Annotated[dict[str, int] | None, Told(_counts_of(LOAD_STEPS))]  # how many ended so
-    failures: Annotated[dict[str, int], Told(_counts_of(LOAD_FAILURES))]  # the server's, by kind
-    own_limits: Annotated[
-        dict[str, int], Told(_counts_of(LOAD_LIMITS))
-    ]  # requests by what was lacked for them
+    steps: tuple[LoadCount, ...] | None  # how many of its steps were held, or what gave way in them
+    failures: tuple[LoadCount, ...]  # the server's, by kind
+    own_limits: tuple[LoadCount, ...]  # requests that could not be made, by what was lacked: an error's name
     malformed: str | None  # what the server did in the first answer that was no HTTP: "sent ..."
 
 

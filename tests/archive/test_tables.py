@@ -74,7 +74,10 @@ def _plain(kind: Any, marks: tuple[Any, ...]) -> st.SearchStrategy[Any]:
         return st.lists(_of(get_args(kind)[0]), max_size=3)
     if is_dataclass(kind) or is_typeddict(kind):
         return _holding(shapes.members(kind))
-    return st.dictionaries(st.text(max_size=5), JSON, max_size=3) if get_origin(kind) is dict else JSON
+    if get_origin(kind) is not dict:
+        return JSON
+    values = _of(get_args(kind)[1]) if get_args(kind)[1:] else JSON
+    return st.dictionaries(st.text(max_size=5), values, max_size=3)
 
 
 @st.composite

@@ -22,6 +22,7 @@ from steelyard.events import (
     Group,
     Histogram,
     Load,
+    LoadCount,
     Look,
     Outcome,
     Samples,
@@ -305,7 +306,11 @@ def load(**changes: Any) -> Load:
     }
     made = calm | changes
     made.setdefault("requests", made["answers"] + sum(made["failures"].values()) + 2)
-    return Load(**made)
+    counts = {
+        name: made[name] and tuple(LoadCount(kind, number) for kind, number in made[name].items())
+        for name in ("failures", "own_limits", "steps")
+    }
+    return Load(**made | counts | {name: counts[name] or () for name in ("failures", "own_limits")})
 
 
 def loads_on_a_server(

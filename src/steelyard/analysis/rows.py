@@ -5,7 +5,6 @@ definitions, without a database, so that a look takes milliseconds. tests/analys
 both agree.
 """
 
-import json
 import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -17,7 +16,7 @@ import numpy as np
 
 from steelyard.analysis.model import ProgramRun
 from steelyard.archive import exclusions
-from steelyard.events import Event, Load, Outcome, Samples, Unbooted, Usage
+from steelyard.events import Event, Load, LoadCount, Outcome, Samples, Unbooted, Usage
 
 _Row = TypeVar("_Row")
 
@@ -540,12 +539,16 @@ def read(connection: duckdb.DuckDBPyConnection, *, reported: Collection[str] = (
 
 def _load_row(row: Iterable[Any]) -> LoadRow:
     system, cell, loads = row
-    counts = ("failures", "own_limits", "steps")
-    return LoadRow(
-        system,
-        cell,
-        tuple(Load(**one | {name: json.loads(one[name] or "null") for name in counts}) for one in loads),
-    )
+    return LoadRow(system, cell, tuple(Load(**one | _counts_of(one)) for one in loads))
+
+
+def _counts_of(load: Mapping[str, Any]) -> dict[str, Any]:
+    """What a load counted by kind."""
+    counts = {name: load[name] for name in ("failures", "own_limits", "steps")}
+    return {
+        name: None if found is None else tuple(LoadCount(**one) for one in found)
+        for name, found in counts.items()
+    }
 
 
 def _read(

@@ -4,6 +4,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from steelyard.analysis.remarks import (
     RequestsWaited,
     StoodStill,
 )
-from steelyard.events import Load
+from steelyard.events import Load, LoadCount
 from steelyard.statistics import order_statistics
 from steelyard.statistics.signed_rank import Estimate
 
@@ -131,7 +132,7 @@ def _saturation(
     limit_ns, permille = every[0].limit_ns, every[0].share_permille
     if between is None or limit_ns is None or permille is None:
         return None
-    steps = _sums(one.steps or {} for one in every)
+    steps = _sums(one.steps or () for one in every)
     return HighestRate(
         rate=_inverse(between),
         limit_ns=limit_ns,
@@ -174,9 +175,12 @@ def _a_second(trial: _Trial, figure: str) -> float:
     return sum(float(getattr(one, figure)) * 1e9 / one.window_ns for one in trial)
 
 
-def _sums(counts: Iterable[Mapping[str, int]]) -> Mapping[str, int]:
+def _sums(counts: Iterable[Sequence[LoadCount]]) -> Mapping[str, int]:
     """Of each kind that occurred, the most frequent first."""
-    return dict(sum(map(Counter, counts), Counter()).most_common())
+    together: Counter[str] = Counter()
+    for one in chain.from_iterable(counts):
+        together[one.kind] += one.number
+    return dict(together.most_common())
 
 
 def _is_limited(load: Load) -> bool:

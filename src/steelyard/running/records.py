@@ -15,6 +15,7 @@ from steelyard.events import (
     Group,
     Histogram,
     Load,
+    LoadCount,
     Outcome,
     Program,
     Samples,
@@ -249,7 +250,7 @@ class TrialParser:
             shared=self._shared,
             groups=tuple(_group(one) for one in self._all("group")),
             histograms=tuple(_row_of(Histogram, one) for one in self._all("histogram")),
-            loads=tuple(_row_of(Load, one) for one in self._all("load")) or None,
+            loads=tuple(_load(one) for one in self._all("load")) or None,
             counts=tuple(_row_of(Count, one) for one in self._all("value", "told")),
         )
 
@@ -304,6 +305,17 @@ def _row_of(kind: type[_Row], record: Record) -> _Row:
         value = record[field.name]
         values[field.name] = tuple(value) if isinstance(value, list) else value
     return kind(**values)
+
+
+def _load(record: Record) -> Load:
+    """The numbers by their kind become a list."""
+    counted = {
+        name: None
+        if record[name] is None
+        else tuple(LoadCount(kind, number) for kind, number in record[name].items())
+        for name in ("failures", "own_limits", "steps")
+    }
+    return _row_of(Load, record | counted)
 
 
 def _group(record: Record) -> Group:

@@ -25,6 +25,7 @@ from steelyard.events import (
     Group,
     Histogram,
     Load,
+    Positive,
     Program,
     Samples,
     Signal,
@@ -42,6 +43,19 @@ ADDED = ("tuning", "file_system_made")  # to a system's record, by the laborator
 PRINTED_PARTS_MOST = 32
 _SECOND_NS = 1_000_000_000  # no clock is as coarse, nor takes as long to be read
 _STATUSES = ("ok", "failed", "unsupported", "timed out", "killed", "stopped")
+
+# How a request fails, and what a load generator lacks for one: an error's name.
+_LOAD_FAILURES = (
+    "connect", "timeout", "closed", "malformed", "redirect", "status 4xx", "status 5xx", "status", "length",
+    "body",
+)  # fmt: skip
+_LOAD_LIMITS = (
+    "EMFILE", "ENFILE", "EADDRNOTAVAIL", "EADDRINUSE", "EAGAIN", "ENOBUFS", "ENOMEM", "ENOSPC", "EPERM",
+    "EACCES", "ENETUNREACH", "ENETDOWN", "EAFNOSUPPORT", "EPROTONOSUPPORT", "ENOSYS",
+)  # fmt: skip
+
+# How a step of a search for the highest rate ends: held, or what gave way.
+_LOAD_STEPS = ("held", "failures", "latency", "unsent", "lacked", "busy", "late")
 
 _Processors = Annotated[int, Range(1, PROCESSORS_MOST)]
 
@@ -144,6 +158,34 @@ class _OfGroup:
     failures: Annotated[list[_Failure], Length(MEMBERS_MOST)]
 
 
+def _counts_of(kinds: tuple[str, ...]) -> Check:
+    """A number for each kind that occurred."""
+    number = shapes.checker(Positive, told=True)
+
+    def counted(kind: str, count: object) -> int:
+        try:
+            checked_count: int = number(count)
+        except Wrong as wrong:
+            raise wrong.at(kind) from None
+        return checked_count
+
+    def check(value: object) -> dict[str, int]:
+        if not isinstance(value, dict) or value.keys() - set(kinds):
+            raise Wrong(value, f"an object with a number for any of {', '.join(kinds)}")
+        return {kind: counted(kind, count) for kind, count in value.items()}
+
+    return check
+
+
+@dataclass(frozen=True, slots=True)
+class _OfLoad:
+    """The fields of a load's record whose numbers stand by their kind."""
+
+    failures: Annotated[dict[str, int], Told(_counts_of(_LOAD_FAILURES))]
+    own_limits: Annotated[dict[str, int], Told(_counts_of(_LOAD_LIMITS))]
+    steps: Annotated[dict[str, int] | None, Told(_counts_of(_LOAD_STEPS))]
+
+
 @dataclass(frozen=True, slots=True)
 class _OfCopy:
     copy: Copy
@@ -228,7 +270,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "program": (_OfCopy, Program),
     "shared": (_SharedFields,),
     "histogram": (Histogram,),
-    "load": (Load,),
+    "load": (Load, _OfLoad),
     "printed": (_Printed,),
     "usage": (Usage,),
     "processes": (_Processes,),
